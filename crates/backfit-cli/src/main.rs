@@ -1,0 +1,3 @@
+//! The `backfit` binary.
+
+fn main() {}
