@@ -8,3 +8,12 @@
 
 pub mod context;
 pub mod elem;
+pub mod convolution;
+pub mod dynamic_copy;
+pub mod gather;
+pub mod gemm;
+pub mod scatter;
+pub mod sort;
+pub mod window;
+pub mod strided;
+pub mod isa;

@@ -1,0 +1,4 @@
+//! Sliding windows: reductions (pooling) and the gradient of max-pooling.
+
+pub mod reduce;
+pub mod select;
