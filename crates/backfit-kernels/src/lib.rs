@@ -6,14 +6,17 @@
 #![allow(unsafe_code)]
 #![warn(unsafe_op_in_unsafe_fn)]
 
+pub mod arg_reduce;
 pub mod context;
+pub mod copy;
+pub mod cumulative;
 pub mod elem;
-pub mod convolution;
-pub mod dynamic_copy;
-pub mod gather;
-pub mod gemm;
-pub mod scatter;
-pub mod sort;
-pub mod window;
-pub mod strided;
 pub mod isa;
+pub mod machine;
+pub mod memory;
+pub mod pool;
+pub mod program;
+pub mod reduce;
+pub mod rng;
+pub mod strided;
+pub mod tile;
