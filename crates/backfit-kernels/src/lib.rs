@@ -8,9 +8,13 @@
 
 pub mod arg_reduce;
 pub mod context;
+pub mod convolution;
 pub mod copy;
 pub mod cumulative;
+pub mod dynamic_copy;
 pub mod elem;
+pub mod gather;
+pub mod gemm;
 pub mod isa;
 pub mod machine;
 pub mod memory;
@@ -18,5 +22,8 @@ pub mod pool;
 pub mod program;
 pub mod reduce;
 pub mod rng;
+pub mod scatter;
+pub mod sort;
 pub mod strided;
 pub mod tile;
+pub mod window;

@@ -2,11 +2,18 @@
 
 use crate::arg_reduce::ArgReduce;
 use crate::context::{Access, Addr, Context};
+use crate::convolution::Convolution;
 use crate::copy::{Copy, Fill};
 use crate::cumulative::Cumulative;
+use crate::dynamic_copy::{DynamicSlice, DynamicUpdateSlice};
+use crate::gather::Gather;
+use crate::gemm::Gemm;
 use crate::reduce::Reduce;
 use crate::rng::RngBits;
+use crate::scatter::Scatter;
+use crate::sort::Sort;
 use crate::tile::Tile;
+use crate::window::{reduce::ReduceWindow, select::SelectAndScatter};
 
 /// Runs another function a number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,13 +37,14 @@ pub struct CallBase {
 }
 
 macro_rules! instructions {
-    ($($(#[$meta:meta])* $name:ident($type:ty)),* $(,)?) => {
+    ($($(#[$meta:meta])* $name:ident($type:ty),)* ; $($(#[$pmeta:meta])* $pname:ident($ptype:ty),)*) => {
         /// One instruction of a program.
         #[derive(Clone, Debug)]
         pub enum Instruction {
             /// Runs another function.
             Call(Call),
             $($(#[$meta])* $name($type),)*
+            $($(#[$pmeta])* $pname($ptype),)*
         }
 
         impl Instruction {
@@ -45,6 +53,7 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => "Call",
                     $(Instruction::$name(_) => stringify!($name),)*
+                    $(Instruction::$pname(_) => stringify!($pname),)*
                 }
             }
 
@@ -53,6 +62,7 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => {}
                     $(Instruction::$name(x) => x.accesses(push),)*
+                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
 
@@ -61,6 +71,7 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => Ok(()),
                     $(Instruction::$name(x) => x.check(),)*
+                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
 
@@ -69,6 +80,7 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => 0,
                     $(Instruction::$name(x) => x.scratch_bytes(),)*
+                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
 
@@ -81,6 +93,7 @@ macro_rules! instructions {
                     Instruction::Call(_) => unreachable!("the machine walks calls"),
                     // SAFETY: the caller's promise is the kernel's.
                     $(Instruction::$name(x) => unsafe { x.run(ctx) },)*
+                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
         }
@@ -88,6 +101,12 @@ macro_rules! instructions {
         $(impl From<$type> for Instruction {
             fn from(x: $type) -> Self {
                 Instruction::$name(x)
+            }
+        })*
+
+        $(impl From<$ptype> for Instruction {
+            fn from(x: $ptype) -> Self {
+                Instruction::$pname(x)
             }
         })*
     };
@@ -108,6 +127,25 @@ instructions! {
     Cumulative(Cumulative),
     /// Random bits.
     RngBits(RngBits),
+    ;
+    /// A matrix product.
+    Gemm(Gemm),
+    /// A convolution.
+    Convolution(Convolution),
+    /// A reduction over sliding windows.
+    ReduceWindow(ReduceWindow),
+    /// Scatters values to the chosen element of each window.
+    SelectAndScatter(SelectAndScatter),
+    /// Reads slices at computed positions.
+    Gather(Gather),
+    /// Writes or adds slices at computed positions.
+    Scatter(Scatter),
+    /// Sorts along an axis.
+    Sort(Sort),
+    /// A slice at a computed position.
+    DynamicSlice(DynamicSlice),
+    /// An update at a computed position.
+    DynamicUpdateSlice(DynamicUpdateSlice),
 }
 
 impl From<Call> for Instruction {
