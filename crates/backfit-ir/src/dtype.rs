@@ -99,9 +99,7 @@ impl DType {
         match self {
             DType::F64 | DType::F32 | DType::F16 | DType::BF16 => Class::Float,
             DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::I4 => Class::Signed,
-            DType::U64 | DType::U32 | DType::U16 | DType::U8 | DType::U4 | DType::U1 => {
-                Class::Unsigned
-            }
+            DType::U64 | DType::U32 | DType::U16 | DType::U8 | DType::U4 | DType::U1 => Class::Unsigned,
             DType::Bool => Class::Bool,
         }
     }

@@ -1,0 +1,32 @@
+//! The vocabulary: one operator, one file.
+//!
+//! A file holds, in this order: the formula, shapes, dtypes and errors · typed attributes · the builder
+//! method · the definition `DEF` with type rule, reference evaluation or body, derivative, cost and samples.
+//! One word in the list below brings a file in, as a module and as a row of [`REGISTRY`].
+
+pub mod convolution;
+pub mod definition;
+pub mod derive;
+pub mod elementwise;
+pub mod reduce_window;
+
+pub use definition::{Body, Derivative, Kind, OpDef, Sample, Tolerance, Vjp};
+
+macro_rules! ops {
+    ($($(#[$section:meta])* $name:ident)*) => {
+        $(pub mod $name;)*
+
+        /// Every operator that Backfit defines.
+        pub static REGISTRY: &[&OpDef] = &[$(&$name::DEF),*];
+    };
+}
+
+ops! {
+    /// Primitives.
+    constant exp add scan dot_general call reduce mul reshape transpose
+}
+
+/// The definition with this name.
+pub fn find(name: &str) -> Option<&'static OpDef> {
+    REGISTRY.iter().copied().find(|def| def.name == name)
+}

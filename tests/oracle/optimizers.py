@@ -1,0 +1,96 @@
+"""optimizers.json: the formulas of torch.optim, and sequences of five steps of one tensor in f64."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from common import Rng, write_json
+
+
+def sgd(p, g, state, t, lr, momentum=0.0, dampening=0.0, nesterov=False, weight_decay=0.0):
+    g = g + weight_decay * p
+    if momentum:
+        buf = g if t == 1 else momentum * state["momentum"] + (1 - dampening) * g
+        g = g + momentum * buf if nesterov else buf
+        state = {"momentum": buf}
+    return p - lr * g, state
+
+
+def adam(p, g, state, t, lr, betas, eps, weight_decay=0.0, decoupled=False):
+    if decoupled:
+        p = p * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * p
+    m = betas[0] * state["m"] + (1 - betas[0]) * g
+    v = betas[1] * state["v"] + (1 - betas[1]) * g * g
+    root = jnp.sqrt(v) / (1 - betas[1] ** t) ** 0.5 + eps
+    return p - lr / (1 - betas[0] ** t) * m / root, {"m": m, "v": v}
+
+
+def rmsprop(p, g, state, t, lr, alpha, eps, weight_decay=0.0, momentum=0.0, centered=False):
+    g = g + weight_decay * p
+    v = alpha * state["v"] + (1 - alpha) * g * g
+    new = {"v": v}
+    if centered:
+        new["mean"] = alpha * state["mean"] + (1 - alpha) * g
+        v = v - new["mean"] * new["mean"]
+    step = g / (jnp.sqrt(v) + eps)
+    if momentum:
+        step = new["momentum"] = momentum * state["momentum"] + step
+    return p - lr * step, new
+
+
+RULES = {"sgd": sgd, "adam": adam, "rmsprop": rmsprop}
+
+
+def initial_state(config, p):
+    names = {
+        "sgd": ["momentum"] if config.get("momentum") else [],
+        "adam": ["m", "v"],
+        "rmsprop": ["v"] + ["mean"] * config.get("centered", False) + ["momentum"] * bool(config.get("momentum")),
+    }
+    return {name: jnp.zeros_like(p) for name in names[config["rule"]]}
+
+
+def step(config, p, g, state, t):
+    """`t` counts from 1."""
+    return RULES[config["rule"]](p, g, state, t, **{k: v for k, v in config.items() if k != "rule"})
+
+
+ADAM = {"rule": "adam", "lr": 1e-3, "betas": [0.9, 0.999], "eps": 1e-8}
+RMSPROP = {"rule": "rmsprop", "lr": 1e-2, "alpha": 0.99, "eps": 1e-8}
+SEQUENCES = {
+    "sgd": {"rule": "sgd", "lr": 0.1},
+    "sgd_weight_decay": {"rule": "sgd", "lr": 0.1, "weight_decay": 0.05},
+    "sgd_momentum": {"rule": "sgd", "lr": 0.1, "momentum": 0.9},
+    "sgd_dampening": {"rule": "sgd", "lr": 0.1, "momentum": 0.9, "dampening": 0.3},
+    "sgd_nesterov": {"rule": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": True},
+    "sgd_nesterov_weight_decay": {"rule": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05},
+    "adam": ADAM,
+    "adam_l2": ADAM | {"lr": 0.01, "weight_decay": 0.1},
+    "adam_large_eps": ADAM | {"lr": 0.05, "betas": [0.8, 0.95], "eps": 0.1},
+    "adamw": ADAM | {"lr": 0.01, "weight_decay": 0.1, "decoupled": True},
+    "rmsprop": RMSPROP,
+    "rmsprop_momentum": RMSPROP | {"momentum": 0.9},
+    "rmsprop_centered": RMSPROP | {"centered": True},
+    "rmsprop_all": RMSPROP | {"momentum": 0.9, "centered": True, "weight_decay": 0.05},
+}
+
+
+def sequence(name, config):
+    rng = Rng(f"optimizer.{name}")
+    start, grads = rng.normal(4), rng.normal(5, 4)
+    grads[2, 1] = 0.0
+    p, state, rows = jnp.asarray(start), initial_state(config, jnp.asarray(start)), []
+    for t, g in enumerate(grads, 1):
+        p, state = step(config, p, jnp.asarray(g), state, t)
+        rows.append({"param": as_list(p)} | {k: as_list(v) for k, v in state.items()})
+    return {"name": name, "config": config, "start": as_list(start), "grads": as_list(grads), "steps": rows}
+
+
+def as_list(a):
+    return np.asarray(a).tolist()
+
+
+def write():
+    write_json("optimizers.json", {}, "sequences", [sequence(k, c) for k, c in SEQUENCES.items()])
+    return f"{len(SEQUENCES)} sequences"
