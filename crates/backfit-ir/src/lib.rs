@@ -13,6 +13,7 @@ pub mod interp;
 pub mod literal;
 pub mod op;
 pub mod ops;
+pub mod rewrite;
 pub mod shape;
 
 pub use attributes::{Attr, Attributes};
