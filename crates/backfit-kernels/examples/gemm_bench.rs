@@ -2,6 +2,8 @@
 //!
 //! Both are run in alternation; medians are printed.
 
+#![allow(unsafe_code)]
+
 use backfit_kernels::context::Addr;
 use backfit_kernels::elem::Elem;
 use backfit_kernels::gemm::{Batch, Gemm, Matrix};
@@ -87,11 +89,25 @@ fn measure(isa: Isa, team: &Team, (m, k, n, batch, ta, tb): Case) {
                 // SAFETY: the pointers are valid for the matrices.
                 unsafe {
                     gemm::gemm(
-                        m, n, k,
-                        d.as_mut_ptr().add(i * m * n), 1, n as isize, false,
-                        a.as_ptr().add(i * m * k), a_strides.1, a_strides.0,
-                        b.as_ptr().add(i * k * n), b_strides.1, b_strides.0,
-                        0.0, 1.0, false, false, false, parallelism,
+                        m,
+                        n,
+                        k,
+                        d.as_mut_ptr().add(i * m * n),
+                        1,
+                        n as isize,
+                        false,
+                        a.as_ptr().add(i * m * k),
+                        a_strides.1,
+                        a_strides.0,
+                        b.as_ptr().add(i * k * n),
+                        b_strides.1,
+                        b_strides.0,
+                        0.0,
+                        1.0,
+                        false,
+                        false,
+                        false,
+                        parallelism,
                     );
                 }
             }

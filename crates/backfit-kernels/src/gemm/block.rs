@@ -91,7 +91,14 @@ impl Product {
     }
 
     /// Computes rows × cols, over the whole inner dimension.
-    unsafe fn strip<T: Number>(&self, isa: Isa, rows: Range<usize>, cols: Range<usize>, scratch: &Scratch<T>, direct: bool) {
+    unsafe fn strip<T: Number>(
+        &self,
+        isa: Isa,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        scratch: &Scratch<T>,
+        direct: bool,
+    ) {
         // SAFETY: the block lies inside the matrices; sums for MAX_BLOCK_ROWS × MAX_BLOCK_COLS fit the scratch.
         unsafe {
             let mut target = if direct {
@@ -156,7 +163,12 @@ impl Product {
                         if index == 0 {
                             self.pack_right(source, count, width, k, packed);
                         }
-                        Columns { from: packed.cast_const(), inner_stride: width as isize, taps: std::ptr::null(), count }
+                        Columns {
+                            from: packed.cast_const(),
+                            inner_stride: width as isize,
+                            taps: std::ptr::null(),
+                            count,
+                        }
                     } else {
                         Columns { from: source.cast::<T>(), inner_stride: self.b.row, taps: std::ptr::null(), count }
                     };
@@ -187,14 +199,7 @@ impl Product {
 
     /// Packs a panel of the right operand, filled with zeros to whole registers.
     unsafe fn pack_right<T: Number>(&self, from: *const u8, count: usize, width: usize, k: usize, to: *mut T) {
-        let panel = Panel {
-            from,
-            outer: count,
-            inner: k,
-            outer_stride: self.b.col,
-            inner_stride: self.b.row,
-            width,
-        };
+        let panel = Panel { from, outer: count, inner: k, outer_stride: self.b.col, inner_stride: self.b.row, width };
         // SAFETY: the panel lies inside the matrix and the scratch.
         unsafe { T::pack(self.b.elem, &panel, to) }
     }

@@ -62,14 +62,50 @@ mod x86 {
     use super::Lanes;
     use std::arch::x86_64::*;
 
-    lanes!(__m256, f32, 8, _mm256_setzero_ps(), _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps,
-        _mm256_add_ps, |x, y, z| _mm256_fmadd_ps(x, y, z));
-    lanes!(__m256d, f64, 4, _mm256_setzero_pd(), _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd,
-        _mm256_add_pd, |x, y, z| _mm256_fmadd_pd(x, y, z));
-    lanes!(__m512, f32, 16, _mm512_setzero_ps(), _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps,
-        _mm512_add_ps, |x, y, z| _mm512_fmadd_ps(x, y, z));
-    lanes!(__m512d, f64, 8, _mm512_setzero_pd(), _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd,
-        _mm512_add_pd, |x, y, z| _mm512_fmadd_pd(x, y, z));
+    lanes!(
+        __m256,
+        f32,
+        8,
+        _mm256_setzero_ps(),
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_set1_ps,
+        _mm256_add_ps,
+        |x, y, z| _mm256_fmadd_ps(x, y, z)
+    );
+    lanes!(
+        __m256d,
+        f64,
+        4,
+        _mm256_setzero_pd(),
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_set1_pd,
+        _mm256_add_pd,
+        |x, y, z| _mm256_fmadd_pd(x, y, z)
+    );
+    lanes!(
+        __m512,
+        f32,
+        16,
+        _mm512_setzero_ps(),
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_set1_ps,
+        _mm512_add_ps,
+        |x, y, z| _mm512_fmadd_ps(x, y, z)
+    );
+    lanes!(
+        __m512d,
+        f64,
+        8,
+        _mm512_setzero_pd(),
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_set1_pd,
+        _mm512_add_pd,
+        |x, y, z| _mm512_fmadd_pd(x, y, z)
+    );
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -77,10 +113,12 @@ mod neon {
     use super::Lanes;
     use std::arch::aarch64::*;
 
-    lanes!(float32x4_t, f32, 4, vdupq_n_f32(0.0), vld1q_f32, vst1q_f32, vdupq_n_f32, vaddq_f32,
-        |x, y, z| vfmaq_f32(z, x, y));
-    lanes!(float64x2_t, f64, 2, vdupq_n_f64(0.0), vld1q_f64, vst1q_f64, vdupq_n_f64, vaddq_f64,
-        |x, y, z| vfmaq_f64(z, x, y));
+    lanes!(float32x4_t, f32, 4, vdupq_n_f32(0.0), vld1q_f32, vst1q_f32, vdupq_n_f32, vaddq_f32, |x, y, z| vfmaq_f32(
+        z, x, y
+    ));
+    lanes!(float64x2_t, f64, 2, vdupq_n_f64(0.0), vld1q_f64, vst1q_f64, vdupq_n_f64, vaddq_f64, |x, y, z| vfmaq_f64(
+        z, x, y
+    ));
 }
 
 /// Arithmetic of one lane, for registers made of plain numbers.

@@ -131,11 +131,7 @@ unsafe fn tap_rows<V: Lanes, const R: usize, const N: usize>(t: &Tile<V::Item>) 
     // SAFETY: the caller's promise; `taps` has k and `rows` R entries, and the offsets stay inside the operands.
     unsafe {
         let rows: [*const V::Item; R] = std::array::from_fn(|i| t.a.offset(*t.rows.add(i)));
-        product::<V, R, N>(
-            t,
-            |p, i| rows[i].offset(*t.taps.add(p)),
-            |p| t.b.offset(p as isize * t.b_k),
-        )
+        product::<V, R, N>(t, |p, i| rows[i].offset(*t.taps.add(p)), |p| t.b.offset(p as isize * t.b_k))
     }
 }
 

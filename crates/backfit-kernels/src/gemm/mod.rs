@@ -157,11 +157,8 @@ impl Gemm {
             let bytes = offset * matrix.elem.size() as isize;
             // SAFETY: the item's matrix lies inside the declared access.
             let at = unsafe { ctx.pointer::<u8>(matrix.addr).offset(bytes) };
-            let (row, col) = if swap {
-                (matrix.col_stride, matrix.row_stride)
-            } else {
-                (matrix.row_stride, matrix.col_stride)
-            };
+            let (row, col) =
+                if swap { (matrix.col_stride, matrix.row_stride) } else { (matrix.row_stride, matrix.col_stride) };
             View { at, elem: matrix.elem, row, col }
         };
         let (a, b) = (view(&self.a, offsets[0]), view(&self.b, offsets[1]));
@@ -174,16 +171,13 @@ impl Gemm {
 fn part(ctx: &Context, sizes: [usize; 2], tile: [usize; 2]) -> (Range<usize>, Range<usize>) {
     let cost = |down: usize| {
         let parts = [down, ctx.threads / down];
-        let part: [usize; 2] = std::array::from_fn(|d| {
-            sizes[d].div_ceil(tile[d]).div_ceil(parts[d]) * tile[d].min(sizes[d])
-        });
+        let part: [usize; 2] =
+            std::array::from_fn(|d| sizes[d].div_ceil(tile[d]).div_ceil(parts[d]) * tile[d].min(sizes[d]));
         // A packed element costs about as much as this many multiply-adds.
         part[0] * part[1] + 8 * (part[0] + part[1])
     };
-    let down = (1..=ctx.threads)
-        .filter(|&down| ctx.threads.is_multiple_of(down))
-        .min_by_key(|&down| cost(down))
-        .unwrap_or(1);
+    let down =
+        (1..=ctx.threads).filter(|&down| ctx.threads.is_multiple_of(down)).min_by_key(|&down| cost(down)).unwrap_or(1);
     let across = ctx.threads / down;
     let cut = |d: usize, parts: usize, index: usize| {
         let tiles = sizes[d].div_ceil(tile[d]);

@@ -59,8 +59,7 @@ unsafe fn transpose<S: Stored<T>, T: Scalar>(panel: &Panel, to: *mut T) {
     // SAFETY: the caller's promise; blocks lie inside the panel.
     unsafe {
         for i in (0..outer).step_by(4) {
-            let rows: [*const S; 4] =
-                std::array::from_fn(|r| from.offset((i + r) as isize * panel.outer_stride));
+            let rows: [*const S; 4] = std::array::from_fn(|r| from.offset((i + r) as isize * panel.outer_stride));
             for p in (0..inner).step_by(4) {
                 let block = rows.map(|r| r.add(p).cast::<[S; 4]>().read_unaligned().map(S::load));
                 for q in 0..4 {
@@ -115,11 +114,7 @@ pub(crate) unsafe fn load_run<S: Stored<T>, T>(from: Run<*const u8>, to: Run<*mu
 ///
 /// # Safety
 /// Both runs are valid for `len` elements; `to` holds elements of type `S`.
-pub(crate) unsafe fn store_run<S: Stored<T>, T: Copy>(
-    from: Run<*const T>,
-    to: Run<*mut u8>,
-    len: usize,
-) {
+pub(crate) unsafe fn store_run<S: Stored<T>, T: Copy>(from: Run<*const T>, to: Run<*mut u8>, len: usize) {
     let start = to.start.cast::<S>();
     // SAFETY: the caller's promise.
     unsafe {
