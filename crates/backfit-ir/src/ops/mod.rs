@@ -9,6 +9,7 @@ pub mod definition;
 pub mod derive;
 pub mod elementwise;
 pub mod reduce_window;
+pub mod structure;
 
 pub use definition::{Body, Derivative, Kind, OpDef, Sample, Tolerance, Vjp};
 
@@ -23,7 +24,7 @@ macro_rules! ops {
 
 ops! {
     /// Primitives.
-    constant exp add scan dot_general call reduce mul reshape transpose
+    constant exp add scan dot_general call reduce mul reshape transpose cumulative
 }
 
 /// The definition with this name.
