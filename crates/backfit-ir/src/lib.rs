@@ -15,6 +15,7 @@ pub mod op;
 pub mod ops;
 pub mod rewrite;
 pub mod shape;
+pub mod verify;
 
 pub use attributes::{Attr, Attributes};
 pub use builder::{Dim, Graph, Tensor, axis_index};
@@ -26,3 +27,4 @@ pub use literal::Literal;
 pub use op::Op;
 pub use ops::{OpDef, Vjp};
 pub use shape::{MAX_RANK, Shape, Type};
+pub use verify::{Stage, verify};
