@@ -1,14 +1,20 @@
-//! What the elementwise operators have in common: type rules, definitions, broadcasting.
+//! What the elementwise operators have in common: type rules, definitions, broadcasting, infix operators, samples.
+
+mod broadcast;
+mod infix;
+pub mod samples;
+
+pub use broadcast::{broadcast_shape, sum_to};
+pub(crate) use infix::infix;
 
 use super::definition::{Derivative, Kind, OpDef, Primitive, Sample, Tolerance, Vjp};
 use crate::attributes::Attributes;
 use crate::builder::Tensor;
 use crate::dtype::{Class, DType};
-use crate::error::Problem;
 use crate::interp::Array;
 use crate::op::Op;
-use crate::shape::{Shape, Type};
-use std::panic::Location;
+use crate::shape::Type;
+use std::cmp::Ordering;
 
 /// Which classes of dtype an operator takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub enum Takes {
     Floats,
     /// Floats and integers.
     Numbers,
+    /// Integers only.
+    Integers,
     /// Integers and bool.
     Bits,
     /// Every dtype.
@@ -24,11 +32,13 @@ pub enum Takes {
 }
 
 impl Takes {
-    fn check(self, dtype: DType) -> Result<(), String> {
+    /// Refuses a dtype of another class, and every packed one.
+    pub fn check(self, dtype: DType) -> Result<(), String> {
         let class = dtype.class();
         let (fits, words) = match self {
             Takes::Floats => (class == Class::Float, "a float dtype"),
             Takes::Numbers => (class != Class::Bool, "a float or integer dtype"),
+            Takes::Integers => (dtype.is_integer(), "an integer dtype"),
             Takes::Bits => (class != Class::Float, "an integer dtype or bool"),
             Takes::All => (true, ""),
         };
@@ -97,13 +107,18 @@ pub struct Elementwise {
 }
 
 impl Elementwise {
-    /// The definition under a name.
+    /// The definition of an operator without attributes.
     pub const fn define(self, name: &'static str) -> OpDef {
+        self.define_with(name, no_attributes)
+    }
+
+    /// The definition of an operator with attributes.
+    pub const fn define_with(self, name: &'static str, attributes: fn(&Op) -> Attributes) -> OpDef {
         OpDef {
             name,
             formula: self.formula,
             kind: Kind::Primitive(Primitive {
-                attributes: no_attributes,
+                attributes,
                 parse: self.parse,
                 infer: self.infer,
                 eval: self.eval,
@@ -117,70 +132,9 @@ impl Elementwise {
     }
 }
 
-/// The shape that two shapes broadcast to by NumPy's rule: aligned at the end, unit axes stretch.
-pub fn broadcast_shape(a: &Shape, b: &Shape) -> Result<Shape, String> {
-    let rank = a.rank().max(b.rank());
-    let extent = |s: &Shape, i: usize| (i + s.rank()).checked_sub(rank).map_or(1, |j| s[j]);
-    let mut dims = Vec::with_capacity(rank);
-    for i in 0..rank {
-        let (x, y) = (extent(a, i), extent(b, i));
-        if x != y && x != 1 && y != 1 {
-            return Err(format!("shapes {a} and {b} do not broadcast: {x} against {y}, counting axes from the end"));
-        }
-        dims.push(if x == 1 { y } else { x });
-    }
-    Ok(dims.into())
-}
-
-impl Tensor {
-    /// This tensor repeated to `shape` by NumPy's rule: aligned at the end, unit axes stretch.
-    #[track_caller]
-    pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Tensor {
-        let shape = shape.into();
-        if *self.shape() == shape {
-            return self.clone();
-        }
-        if self.value().is_some() && broadcast_shape(self.shape(), &shape).as_ref() != Ok(&shape) {
-            return self.fail(format!("broadcast: {} cannot be repeated to {shape}", self.shape()));
-        }
-        let first = shape.rank() - self.rank().min(shape.rank());
-        let axes = (first..shape.rank()).collect();
-        self.graph().push1(Op::Broadcast { shape, axes }, &[self])
-    }
-
-    /// Both tensors, broadcast to their common shape.
-    #[track_caller]
-    pub fn broadcast_with(&self, other: &Tensor) -> Option<(Tensor, Tensor)> {
-        if self.value().is_none() || other.value().is_none() {
-            return None;
-        }
-        match broadcast_shape(self.shape(), other.shape()) {
-            Ok(shape) => Some((self.broadcast_to(&shape), other.broadcast_to(&shape))),
-            Err(why) => {
-                self.graph().problem(Problem::new(why), Location::caller());
-                None
-            }
-        }
-    }
-
-    /// An elementwise binary operator after broadcasting.
-    #[track_caller]
-    pub fn binary(&self, op: Op, other: &Tensor) -> Tensor {
-        match self.broadcast_with(other) {
-            Some((a, b)) => self.graph().push1(op, &[&a, &b]),
-            None => self.graph().poison(self.ty().clone()),
-        }
-    }
-}
-
-/// Sums a cotangent over the axes along which its operand was broadcast, down to `shape`.
-pub fn sum_to(cotangent: &Tensor, shape: &Shape) -> Tensor {
-    let extra = cotangent.rank() - shape.rank();
-    let axes: Vec<i64> = (0..cotangent.rank())
-        .filter(|&i| i < extra || (shape[i - extra] == 1 && cotangent.shape()[i] != 1))
-        .map(|i| i as i64)
-        .collect();
-    cotangent.sum(&axes).reshape(shape)
+/// How two integers of a dtype compare: unsigned ones by their bit patterns.
+pub fn order(dtype: DType, a: i64, b: i64) -> Ordering {
+    if dtype.class() == Class::Unsigned { (a as u64).cmp(&(b as u64)) } else { a.cmp(&b) }
 }
 
 /// The usual derivative of a unary operator: cotangent × slope, where `slope` builds dy/dx from x and y.

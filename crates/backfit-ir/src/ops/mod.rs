@@ -24,7 +24,8 @@ macro_rules! ops {
 
 ops! {
     /// Primitives.
-    constant exp add scan dot_general call reduce mul reshape transpose cumulative
+    add cast compare div mul neg exp
+    constant scan dot_general call reduce reshape transpose cumulative
 }
 
 /// The definition with this name.

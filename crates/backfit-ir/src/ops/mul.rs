@@ -1,30 +1,11 @@
-//! `mul(a, b) = a · b`, elementwise over numbers; integers wrap.
+//! `mul(a, b) = a · b`, elementwise over numbers. Floats as IEEE 754: 0 · ∞ is NaN; integers wrap.
 
-use super::definition::{Derivative, OpDef, Sample, Tolerance, values};
-use super::elementwise::{Elementwise, Takes, infer_binary};
+use super::definition::{Derivative, OpDef, Tolerance};
+use super::elementwise::{Elementwise, Takes, infer_binary, infix, samples};
 use crate::builder::Tensor;
 use crate::op::{Binary, Op};
-use std::ops::Mul;
 
-impl Mul for &Tensor {
-    type Output = Tensor;
-
-    /// The product, after broadcasting.
-    #[track_caller]
-    fn mul(self, other: &Tensor) -> Tensor {
-        self.binary(Op::Binary(Binary::Mul), other)
-    }
-}
-
-impl Mul<f64> for &Tensor {
-    type Output = Tensor;
-
-    /// The product with a number of this tensor's dtype.
-    #[track_caller]
-    fn mul(self, number: f64) -> Tensor {
-        self * &self.graph().scalar(self.dtype(), number)
-    }
-}
+infix!(Mul, mul, Mul);
 
 /// The definition.
 pub static DEF: OpDef = Elementwise {
@@ -39,12 +20,9 @@ pub static DEF: OpDef = Elementwise {
     tolerance: Tolerance::Exact,
     onnx: &["Mul"],
     samples: || {
-        let mul = |_: &_, x: &[Tensor]| vec![&x[0] * &x[1]];
-        vec![
-            Sample::floats("broadcast", vec![values::tensor([3, 1, 5], -4.0, 4.0, 1), values::tensor([2, 1], -4.0, 4.0, 2)], mul),
-            Sample::floats("danger values", vec![values::danger(), values::danger()], mul).not_smooth(),
-            Sample::integers("overflow wraps", vec![values::integers([3], &[100, 200, i64::MAX]), values::integers([3], &[2, 2, 2])], mul),
-        ]
+        let mut all = samples::binary((-4.0, 4.0), (-4.0, 4.0), |a, b| a * b);
+        all.push(samples::binary_integers(|a, b| a * b));
+        all
     },
 }
 .define("mul");
