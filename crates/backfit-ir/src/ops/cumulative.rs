@@ -8,11 +8,11 @@
 use super::definition::{BOOLS, Derivative, Kind, OpDef, Primitive, Sample, Tolerance, Vjp, values};
 use super::elementwise::arity;
 use super::reduce::{check_monoid, combine_float, combine_int, neutral_float, neutral_int};
-use super::structure::{Lines, has_axis, sized};
+use super::structure::{Lines, flat_positions, has_axis, index_dtype, sized};
 use crate::attributes::Attributes;
 use crate::builder::{Tensor, axis_index};
 use crate::interp::Array;
-use crate::op::{Keyword, Monoid, Op};
+use crate::op::{Comparison, Keyword, Monoid, Op, ScatterMode};
 use crate::shape::Type;
 
 impl Tensor {
@@ -84,10 +84,64 @@ fn eval(op: &Op, x: &[&Array], results: &[Type]) -> Vec<Array> {
     }]
 }
 
-/// sum: the running sum of g from the other end.
+/// sum: the running sum of g from the other end. product and extremes: below, for the forward direction.
 fn vjp(vjp: &Vjp) -> Vec<Option<Tensor>> {
     let Parts { monoid, axis, reverse, exclusive } = parts(vjp.op);
-    vec![(monoid == Monoid::Sum).then(|| vjp.cotangent().cumulative(Monoid::Sum, axis as i64, !reverse, exclusive))]
+    let (x, g) = (&vjp.operands[0], vjp.cotangent());
+    if x.shape()[axis] == 0 {
+        return vec![Some(g.clone())];
+    }
+    let turn = |t: &Tensor| if reverse { t.reverse(&[axis as i64]) } else { t.clone() };
+    vec![match monoid {
+        Monoid::Sum => Some(g.cumulative(Monoid::Sum, axis as i64, !reverse, exclusive)),
+        Monoid::Product => Some(turn(&product_vjp(&turn(x), &turn(g), axis, exclusive))),
+        Monoid::Max | Monoid::Min => Some(turn(&extreme_vjp(monoid, &turn(x), &turn(g), axis, exclusive))),
+        Monoid::And | Monoid::Or => None,
+    }]
+}
+
+/// Elements 1.. along an axis, then a zero.
+fn shifted(x: &Tensor, axis: usize) -> Tensor {
+    let mut low = vec![0; x.rank()];
+    low[axis] = -1;
+    let high: Vec<i64> = low.iter().map(|&l: &i64| -l).collect();
+    x.pad(&low, &high, &vec![0; x.rank()], 0.0)
+}
+
+/// dxᵢ = (x₀ ⋯ xᵢ₋₁) · sᵢ with sᵢ = bᵢ + xᵢ₊₁ · sᵢ₊₁, where b is g, or g moved by one if exclusive: no division,
+/// so that zeros are no trouble. The recurrence is solved in log₂ n rounds of doubling the reach.
+fn product_vjp(x: &Tensor, g: &Tensor, axis: usize, exclusive: bool) -> Tensor {
+    let (n, along) = (x.shape()[axis], axis as i64);
+    let mut a = shifted(x, axis);
+    let mut b = if exclusive { shifted(g, axis) } else { g.clone() };
+    let mut reach = 1;
+    while reach < n {
+        let (near, rest) = (n - reach, reach);
+        let step = a.narrow(along, 0, near);
+        let sum = &b.narrow(along, 0, near) + &(&step * &b.narrow(along, reach, near));
+        let product = &step * &a.narrow(along, reach, near);
+        b = x.graph().concatenate(&[&sum, &b.narrow(along, near, rest)], along);
+        a = x.graph().concatenate(&[&product, &a.narrow(along, near, rest)], along);
+        reach *= 2;
+    }
+    &x.cumulative(Monoid::Product, along, false, true) * &b
+}
+
+/// Every cotangent goes to the element that was the extreme, the first of equal ones: the last element so far
+/// that surpassed all before it.
+fn extreme_vjp(monoid: Monoid, x: &Tensor, g: &Tensor, axis: usize, exclusive: bool) -> Tensor {
+    let along = axis as i64;
+    let g = if exclusive { shifted(g, axis) } else { g.clone() };
+    let before = x.cumulative(monoid, along, false, true);
+    let surpasses = if monoid == Monoid::Max { Comparison::Gt } else { Comparison::Lt };
+    let record = x.binary(Op::Compare(surpasses), &before);
+    let n = x.shape().elements();
+    let place = x.graph().iota(index_dtype(n), x.shape(), axis);
+    let at = x.graph().push1(Op::Select, &[&record, &place, &place.like(0.0)]);
+    let at = at.cumulative(Monoid::Max, along, false, false);
+    let positions = flat_positions(x.graph(), x.shape(), axis, &at).reshape([n]);
+    let zeros = x.graph().full(Type::new(x.dtype(), [n]), 0.0);
+    zeros.scatter(ScatterMode::Add, 0, &positions, &g.reshape([n])).reshape(x.shape())
 }
 
 /// The definition.

@@ -25,7 +25,7 @@ macro_rules! ops {
 ops! {
     /// Primitives.
     add cast compare div mul neg exp
-    constant scan dot_general call reduce reshape transpose cumulative
+    constant scan dot_general call reduce reshape transpose cumulative iota broadcast slice pad concatenate reverse gather scatter
 }
 
 /// The definition with this name.

@@ -1,7 +1,9 @@
 //! What the operators that move, select and accumulate elements have in common: checks, lines, positions.
 
+use crate::builder::{Graph, Tensor};
 use crate::dtype::DType;
 use crate::interp::Array;
+use crate::op::{Binary, Op};
 use crate::shape::{MAX_RANK, Shape, Type};
 
 /// The largest extent, padding, stride or dilation that is computed with: beyond it nothing could be addressed.
@@ -96,4 +98,14 @@ pub fn position(indices: &Array, i: usize) -> Option<usize> {
 /// The dtype in which positions among `elements` are counted: i32 where it suffices.
 pub fn index_dtype(elements: usize) -> DType {
     if elements <= i32::MAX as usize { DType::I32 } else { DType::I64 }
+}
+
+/// Row-major positions of elements that lie at `along` on an axis and where they are on all others.
+/// `along` has shape `shape` and the dtype of [`index_dtype`].
+pub fn flat_positions(graph: &Graph, shape: &Shape, axis: usize, along: &Tensor) -> Tensor {
+    let dtype = along.dtype();
+    let stride: usize = shape[axis + 1..].iter().product();
+    let here = graph.iota(dtype, [shape.elements()], 0).reshape(shape);
+    let moved = along.binary(Op::Binary(Binary::Sub), &graph.iota(dtype, shape, axis));
+    &here + &(&moved * stride as f64)
 }
