@@ -1,1 +1,14 @@
-//! See ARCHITECTURE.md.
+//! From a graph to a plan: passes, stages, the memory planner, and what a target is.
+//!
+//! [`pipeline::lower`] takes a module through the stages in their fixed order and reports each.
+//! [`plan::plan`] gives every buffer an address. [`Target`] and [`Executable`] are what targets implement.
+//! This crate knows no target.
+
+pub mod cost;
+pub mod passes;
+pub mod pipeline;
+pub mod plan;
+pub mod target;
+
+pub use pipeline::{Lowered, StageReport, lower};
+pub use target::{Executable, MemoryReport, Program, Signature, Target};

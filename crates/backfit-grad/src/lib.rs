@@ -1,1 +1,18 @@
-//! See ARCHITECTURE.md.
+//! Reverse mode over functions, and the assembly of whole training steps.
+//!
+//! [`gradients`] appends the derivative of a scalar to the graph that computes it. [`TrainStep`] joins forward,
+//! backward, guard and optimizer update into one function and puts `init`, `eval` and `predict` beside it,
+//! all over one resident store. This crate knows no target.
+
+mod check;
+mod optimizer;
+mod pairs;
+mod reverse;
+mod scan;
+mod step;
+mod variants;
+
+pub use check::{CheckReport, grad_check};
+pub use optimizer::{Adam, AdamW, Hyper, Optimizer, RmsProp, Sgd, Slot, Updated};
+pub use reverse::{Request, gradients, vjp};
+pub use step::{Clip, Resident, TrainModule, TrainStep};

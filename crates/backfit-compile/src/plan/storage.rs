@@ -1,0 +1,114 @@
+//! Which buffers share memory on purpose, and why.
+
+use super::{Place, Step, Tasks, Update};
+
+/// Why two buffers are one piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The task that writes it reads the other for the last time, element by element.
+    InPlace,
+    /// It is the new value of a fixed buffer whose old value nothing reads any more.
+    Update,
+}
+
+/// A buffer that lies in the memory of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// The buffer.
+    pub buffer: usize,
+    /// The one whose memory it takes.
+    pub of: usize,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Steps in order, and for every buffer the representative whose memory it shares.
+pub(super) struct Layout {
+    pub steps: Vec<Step>,
+    pub aliases: Vec<Alias>,
+    /// The representative of each buffer: itself, or the buffer at the end of its chain of aliases.
+    pub root: Vec<usize>,
+}
+
+pub(super) fn assign(tasks: &Tasks, order: &[usize]) -> Layout {
+    let mut layout = Layout {
+        steps: order.iter().map(|&t| Step::Task(t)).collect(),
+        aliases: Vec::new(),
+        root: (0..tasks.buffers.len()).collect(),
+    };
+    let mut position = vec![0; tasks.tasks.len()];
+    order.iter().enumerate().for_each(|(i, &t)| position[t] = i);
+    let mut last_read = vec![None; tasks.buffers.len()];
+    let mut written = vec![None; tasks.buffers.len()];
+    for &t in order {
+        tasks.tasks[t].reads.iter().for_each(|&b| last_read[b] = Some(position[t]));
+        tasks.tasks[t].writes.iter().for_each(|&b| written[b] = Some(position[t]));
+    }
+    for update in &tasks.updates {
+        if update_in_place(tasks, order, update, &last_read, &written) {
+            layout.alias(update.new, update.old, Reason::Update);
+        } else {
+            layout.steps.push(Step::Copy(*update));
+            last_read[update.new] = Some(layout.steps.len() - 1);
+        }
+    }
+    // A copy at the end reads its source last, and overwrites the old contents after all tasks.
+    for &t in order {
+        in_place(tasks, t, position[t], &last_read, &mut layout);
+    }
+    layout
+}
+
+/// Whether the new contents may be written straight over the old: the task that writes them is the last to read the
+/// old ones, and may do so in place, or no task reads them from then on.
+fn update_in_place(
+    tasks: &Tasks,
+    order: &[usize],
+    update: &Update,
+    last_read: &[Option<usize>],
+    written: &[Option<usize>],
+) -> bool {
+    let Some(at) = written[update.new] else { return false };
+    if tasks.buffers[update.new].place != Place::Arena
+        || tasks.buffers[update.new].bytes != tasks.buffers[update.old].bytes
+    {
+        return false;
+    }
+    match last_read[update.old] {
+        Some(read) if read == at => tasks.tasks[order[at]].in_place.contains(&(update.old, update.new)),
+        Some(read) => read < at,
+        None => true,
+    }
+}
+
+/// Lets the results of a task take over operands that die with it.
+fn in_place(tasks: &Tasks, task: usize, at: usize, last_read: &[Option<usize>], layout: &mut Layout) {
+    let own = &tasks.tasks[task];
+    for &(read, write) in &own.in_place {
+        let root = layout.root[read];
+        let free = |b: usize| tasks.buffers[b].place == Place::Arena;
+        let same = tasks.buffers[read].bytes == tasks.buffers[write].bytes;
+        if !free(read) || !free(root) || !free(write) || !same || layout.root[write] != write {
+            continue;
+        }
+        // Every buffer that shares the operand's memory must be dead after this task, and no other result may have taken it.
+        let dies = |b: usize| last_read[b].is_none_or(|r| r <= at);
+        let shared: Vec<usize> = (0..layout.root.len()).filter(|&b| layout.root[b] == root).collect();
+        let taken = own.writes.iter().any(|w| shared.contains(w));
+        let others = own
+            .reads
+            .iter()
+            .filter(|&&r| shared.contains(&r))
+            .all(|&r| r == read || own.in_place.contains(&(r, write)));
+        if shared.iter().all(|&b| dies(b)) && !taken && others {
+            layout.alias(write, read, Reason::InPlace);
+        }
+    }
+}
+
+impl Layout {
+    fn alias(&mut self, buffer: usize, of: usize, reason: Reason) {
+        self.root[buffer] = self.root[of];
+        self.aliases.push(Alias { buffer, of, reason });
+    }
+}

@@ -1,0 +1,207 @@
+//! The walk from cotangents back to targets.
+
+use crate::pairs::Pairs;
+use backfit_ir::ops::Derivative;
+use backfit_ir::{
+    Attributes, Error, Function, Graph, Loc, Node, Op, Place, Problem, Tensor, ValueId, Vjp,
+};
+use std::panic::Location;
+
+/// What [`vjp`] is asked for.
+pub struct Request<'a> {
+    /// Values with the cotangents that enter there, of the same types.
+    pub outputs: &'a [(Tensor, Tensor)],
+    /// Values whose cotangents are wanted.
+    pub targets: &'a [&'a Tensor],
+    /// Nothing flows through these values to what they are made from (though one may itself be a target).
+    pub stop: &'a [&'a Tensor],
+}
+
+/// Gradients of a scalar with respect to `targets`, appended to the graph that computes it.
+/// A target that the scalar does not depend on has a zero gradient.
+///
+/// ```
+/// use backfit_grad::gradients;
+/// use backfit_ir::{DType, Graph};
+/// let g = Graph::new();
+/// let x = g.input("x", DType::F64, [3]);
+/// let loss = (&x * &x).sum_all();
+/// let dx = gradients(&loss, &[&x]).unwrap();
+/// assert_eq!(dx[0].ty(), x.ty());
+/// ```
+///
+/// # Errors
+/// Where the loss is not a float scalar, or an operator on the way has no derivative; the error names the operator,
+/// the user's line and the path from the loss to it.
+#[track_caller]
+pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
+    if loss.rank() != 0 || !loss.dtype().is_float() {
+        let what = format!("the loss is {}; it must be a float scalar", loss.ty());
+        let place = Place::Source(Loc::of(Location::caller()));
+        return Err(Problem::new(what).at(place).help("reduce it with `mean` or `sum`").into());
+    }
+    let seed = loss.like(1.0);
+    let found = vjp(&Request { outputs: &[(loss.clone(), seed)], targets, stop: &[] })?;
+    Ok(targets.iter().zip(found).map(|(t, g)| g.unwrap_or_else(|| t.like(0.0))).collect())
+}
+
+/// Cotangents of `targets` for given cotangents at any values, appended to their graph.
+/// `None` for a target that no output depends on. Contributions are added in a fixed order.
+///
+/// # Errors
+/// Where an operator on the way has no derivative.
+#[track_caller]
+pub fn vjp(request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
+    let Some((first, _)) = request.outputs.first() else { return Ok(vec![None; request.targets.len()]) };
+    let graph = first.graph().clone();
+    if let Some(error) = Error::from_problems(graph.problems()) {
+        return Err(error);
+    }
+    for (output, cotangent) in request.outputs {
+        if output.ty() != cotangent.ty() {
+            let what = format!("the cotangent of a value of type {} is {}", output.ty(), cotangent.ty());
+            return Err(Problem::new(what).at(Place::Source(Loc::of(Location::caller()))).into());
+        }
+    }
+    let pairs = Pairs::new(&graph);
+    let found = Walk::new(&graph, &pairs, request).run(request)?;
+    match Error::from_problems(graph.problems()) {
+        Some(error) => Err(error),
+        None => Ok(found),
+    }
+}
+
+/// Which values of a function depend on `sources` through float values, never through `stops`.
+pub(crate) fn active_values(function: &Function, sources: &[ValueId], stops: &[ValueId]) -> Vec<bool> {
+    let mut active = vec![false; function.values.len()];
+    sources.iter().for_each(|v| active[v.index()] = true);
+    for node in &function.nodes {
+        if node.operands.iter().any(|v| active[v.index()]) {
+            for &result in &node.results {
+                if function.ty(result).dtype.is_float() && !stops.contains(&result) {
+                    active[result.index()] = true;
+                }
+            }
+        }
+    }
+    active
+}
+
+/// One backward walk over the nodes that a graph has when it starts.
+pub(crate) struct Walk<'a> {
+    graph: &'a Graph,
+    pairs: &'a Pairs<'a>,
+    function: Function,
+    active: Vec<bool>,
+    cotangents: Vec<Option<Tensor>>,
+    /// For every value with a cotangent, the node through which it first got one.
+    via: Vec<Option<usize>>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(graph: &'a Graph, pairs: &'a Pairs<'a>, request: &Request) -> Self {
+        let function = graph.inspect(Function::clone);
+        let ids = |tensors: &[&Tensor]| tensors.iter().filter_map(|t| t.value()).collect::<Vec<_>>();
+        let active = active_values(&function, &ids(request.targets), &ids(request.stop));
+        let values = function.values.len();
+        Walk { graph, pairs, function, active, cotangents: vec![None; values], via: vec![None; values] }
+    }
+
+    pub(crate) fn run(mut self, request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
+        for (output, cotangent) in request.outputs {
+            if let Some(value) = output.value() {
+                self.add(value, cotangent.clone(), None);
+            }
+        }
+        for index in (0..self.function.nodes.len()).rev() {
+            self.visit(index)?;
+        }
+        let of = |t: &&Tensor| t.value().and_then(|v| self.cotangents[v.index()].clone());
+        Ok(request.targets.iter().map(of).collect())
+    }
+
+    fn visit(&mut self, index: usize) -> Result<(), Error> {
+        let node = self.function.nodes[index].clone();
+        let wanted: Vec<bool> = node.operands.iter().map(|v| self.active[v.index()]).collect();
+        let flows = node.results.iter().any(|v| self.active[v.index()] && self.cotangents[v.index()].is_some());
+        if !flows || !wanted.contains(&true) {
+            return Ok(());
+        }
+        let cotangents: Vec<Option<Tensor>> =
+            node.results.iter().map(|v| self.cotangents[v.index()].clone().filter(|_| self.active[v.index()])).collect();
+        let graph = self.graph;
+        let found = graph.originate(node.loc.clone(), node.scope.clone(), || self.derive(index, &node, &wanted, &cotangents))?;
+        for ((&operand, wanted), cotangent) in node.operands.iter().zip(wanted).zip(found) {
+            if let (true, Some(cotangent)) = (wanted, cotangent) {
+                self.add(operand, cotangent, Some(index));
+            }
+        }
+        Ok(())
+    }
+
+    fn derive(&self, index: usize, node: &Node, wanted: &[bool], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>, Error> {
+        let graph = self.graph;
+        let none = Attributes::new();
+        let (name, attributes, derivative) = match &node.op {
+            Op::Call(callee) => match graph.module(|m| m.function(*callee).composite.clone()) {
+                Some(composite) => {
+                    let derivative = graph.definition(&composite.name).map_or(Derivative::Structural, |d| d.derivative);
+                    (composite.name, composite.attributes, derivative)
+                }
+                None => ("call".to_owned(), none, Derivative::Structural),
+            },
+            op => (op.name().to_owned(), none, op.definition().derivative),
+        };
+        match derivative {
+            Derivative::Rule(rule) => {
+                let tensors = |ids: &[ValueId]| ids.iter().map(|&v| graph.tensor(v)).collect::<Vec<_>>();
+                let (operands, results) = (tensors(&node.operands), tensors(&node.results));
+                Ok(rule(&Vjp {
+                    graph,
+                    op: &node.op,
+                    attributes: &attributes,
+                    operands: &operands,
+                    results: &results,
+                    cotangents,
+                    wanted,
+                }))
+            }
+            Derivative::Body | Derivative::Structural => {
+                let found = match &node.op {
+                    Op::Scan(scan) => self.pairs.scan(index, node, scan, wanted, cotangents),
+                    _ => self.pairs.call(index, node, wanted, cotangents),
+                };
+                found.map_err(|e| e.because(format!("it is reached through '{name}' at {}", node.loc)))
+            }
+            Derivative::NotDifferentiable(why) => Err(self.missing(index, &name, why)),
+        }
+    }
+
+    fn add(&mut self, value: ValueId, cotangent: Tensor, via: Option<usize>) {
+        let i = value.index();
+        self.cotangents[i] = Some(match self.cotangents[i].take() {
+            None => {
+                self.via[i] = via;
+                cotangent
+            }
+            Some(before) => &before + &cotangent,
+        });
+    }
+
+    fn missing(&self, index: usize, name: &str, why: &str) -> Error {
+        let node = &self.function.nodes[index];
+        let mut path = Vec::new();
+        let mut at = index;
+        while let Some(next) = self.function.nodes[at].results.iter().find_map(|v| self.via[v.index()]) {
+            let step = &self.function.nodes[next];
+            path.push(format!("{} ({})", step.op.name(), step.loc));
+            at = next;
+        }
+        path.reverse();
+        let mut problem = Problem::new(format!("'{name}' has no derivative: {why}")).at(Place::Source(node.loc.clone()));
+        if !path.is_empty() {
+            problem = problem.because(format!("the loss depends on it through {}", path.join(" → ")));
+        }
+        problem.help("call `detach` on its operand if no gradient is to flow through it").into()
+    }
+}
