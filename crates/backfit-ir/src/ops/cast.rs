@@ -22,8 +22,7 @@ impl Tensor {
         if self.dtype() == dtype {
             return self.clone();
         }
-        let result = self.graph().push1(Op::Cast(dtype), &[self]);
-        if result.value().is_some() { result } else { self.graph().poison(self.ty().with_dtype(dtype)) }
+        self.graph().push1(Op::Cast(dtype), &[self]).or_poison(dtype)
     }
 }
 

@@ -17,8 +17,7 @@ impl Tensor {
     /// Tests a relation after broadcasting; the result is bool.
     #[track_caller]
     pub fn compare(&self, relation: Comparison, other: &Tensor) -> Tensor {
-        let result = self.binary(Op::Compare(relation), other);
-        if result.value().is_some() { result } else { self.graph().poison(result.ty().with_dtype(DType::Bool)) }
+        self.binary(Op::Compare(relation), other).or_poison(DType::Bool)
     }
 
     /// Whether elements are equal. False for NaN.

@@ -4,7 +4,6 @@
 //! method · the definition `DEF` with type rule, reference evaluation or body, derivative, cost and samples.
 //! One word in the list below brings a file in, as a module and as a row of [`REGISTRY`].
 
-pub mod convolution;
 pub mod definition;
 pub mod derive;
 pub mod elementwise;
@@ -24,8 +23,10 @@ macro_rules! ops {
 
 ops! {
     /// Primitives.
-    add cast compare div mul neg exp
-    constant scan dot_general call reduce reshape transpose cumulative iota broadcast slice pad concatenate reverse gather scatter
+    neg abs sign exp expm1 log log1p sqrt rsqrt reciprocal sin cos tan tanh erf floor ceil round_even is_finite not
+    add sub mul div rem pow atan2 maximum minimum and or xor shift_left shift_right
+    compare select clamp cast bitcast reduce_precision
+    constant scan dot_general call reduce reshape transpose cumulative iota broadcast slice pad concatenate reverse gather scatter convolution
 }
 
 /// The definition with this name.

@@ -1,6 +1,7 @@
 //! Broadcasting by NumPy's rule: shapes are aligned at the end, unit axes stretch.
 
 use crate::builder::Tensor;
+use crate::dtype::DType;
 use crate::error::Problem;
 use crate::op::Op;
 use crate::shape::Shape;
@@ -57,26 +58,33 @@ impl Tensor {
         match common_shape(&tensors) {
             Ok(shape) => Some(tensors.map(|t| t.broadcast_to(&shape))),
             Err(why) => {
-                let first = tensors.first()?;
-                first.graph().problem(Problem::new(why), Location::caller());
+                tensors.first()?.graph().problem(Problem::new(why), Location::caller());
                 None
             }
         }
     }
 
+    /// An elementwise operator after broadcasting; poison with the dtype of the first operand where they do not fit.
+    #[track_caller]
+    pub fn elementwise<const N: usize>(op: Op, operands: [&Tensor; N]) -> Tensor {
+        if let Some(same) = Tensor::broadcast_all(operands) {
+            return operands[0].graph().push1(op, &same.each_ref());
+        }
+        let first = operands[0];
+        let shape = common_shape(&operands).unwrap_or_else(|_| first.shape().clone());
+        first.graph().poison(first.ty().with_shape(shape))
+    }
+
     /// An elementwise binary operator after broadcasting.
     #[track_caller]
     pub fn binary(&self, op: Op, other: &Tensor) -> Tensor {
-        match self.broadcast_with(other) {
-            Some((a, b)) => self.graph().push1(op, &[&a, &b]),
-            None => self.graph().poison(self.ty().with_shape(guess_shape(&[self, other]))),
-        }
+        Tensor::elementwise(op, [self, other])
     }
-}
 
-/// The likely shape of the result of a failed operation, so that what is built on it finds its axes.
-pub(super) fn guess_shape(tensors: &[&Tensor]) -> Shape {
-    common_shape(tensors).unwrap_or_else(|_| tensors[0].shape().clone())
+    /// This tensor, or, where it is poison, poison of another dtype: the one that the operation would have given.
+    pub(crate) fn or_poison(self, dtype: DType) -> Tensor {
+        if self.value().is_some() { self } else { self.graph().poison(self.ty().with_dtype(dtype)) }
+    }
 }
 
 /// Sums a cotangent over the axes along which its operand was broadcast, down to `shape`.

@@ -44,6 +44,12 @@ pub fn unary(ordinary: Literal, op: impl Unary) -> Vec<Sample> {
     ]
 }
 
+/// A unary operator on floats where it jumps or bends.
+pub fn kinks(points: &[f64], op: impl Unary) -> Sample {
+    let input = values::floats([points.len()], points);
+    Sample::floats("kinks", vec![input], move |_, x| vec![op(&x[0])]).not_smooth()
+}
+
 /// A unary operator on integers, at the ends of their ranges.
 pub fn unary_integers(op: impl Unary) -> Sample {
     let input = values::integers([EXTREMES.len()], EXTREMES);
