@@ -2,10 +2,10 @@
 
 mod block;
 mod lanes;
-mod micro;
-mod number;
-mod pack;
-mod sweep;
+pub(crate) mod micro;
+pub(crate) mod number;
+pub(crate) mod pack;
+pub(crate) mod sweep;
 #[cfg(test)]
 mod tests;
 

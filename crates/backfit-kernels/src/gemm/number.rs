@@ -2,7 +2,7 @@
 
 use super::lanes::Scalar;
 use super::micro::{self, Engine};
-use super::pack::{self, Panel};
+use super::pack::{self, Panel, Tapped};
 use crate::elem::Elem;
 use crate::isa::Isa;
 use half::{bf16, f16};
@@ -73,6 +73,11 @@ pub(crate) trait Number: Scalar + Send + Sync + 'static {
     /// # Safety
     /// As [`pack::pack`], the panel holding elements of type `elem`.
     unsafe fn pack(elem: Elem, panel: &Panel, to: *mut Self);
+    /// Packs stored elements at listed offsets; see [`pack::pack_tapped`].
+    ///
+    /// # Safety
+    /// As [`pack::pack_tapped`], the panel holding elements of type `elem`.
+    unsafe fn pack_tapped(elem: Elem, panel: &Tapped, to: *mut Self);
     /// Reads `len` stored elements.
     ///
     /// # Safety
@@ -96,6 +101,13 @@ macro_rules! number {
                 match elem {
                     // SAFETY: the caller's promise.
                     $(Elem::$elem => unsafe { pack::pack::<$s, $t>(panel, to) },)+
+                    _ => unreachable!("refused by `check`"),
+                }
+            }
+            unsafe fn pack_tapped(elem: Elem, panel: &Tapped, to: *mut Self) {
+                match elem {
+                    // SAFETY: the caller's promise.
+                    $(Elem::$elem => unsafe { pack::pack_tapped::<$s, $t>(panel, to) },)+
                     _ => unreachable!("refused by `check`"),
                 }
             }

@@ -61,16 +61,32 @@ unsafe fn transpose<S: Stored<T>, T: Scalar>(panel: &Panel, to: *mut T) {
         for i in (0..outer).step_by(4) {
             let rows: [*const S; 4] = std::array::from_fn(|r| from.offset((i + r) as isize * panel.outer_stride));
             for p in (0..inner).step_by(4) {
-                let block = rows.map(|r| r.add(p).cast::<[S; 4]>().read_unaligned().map(S::load));
-                for q in 0..4 {
-                    let column = [block[0][q], block[1][q], block[2][q], block[3][q]];
-                    to.add((p + q) * panel.width + i).cast::<[T; 4]>().write_unaligned(column);
-                }
+                let [a, b, c, d] = [load4(rows[0].add(p)), load4(rows[1].add(p)), load4(rows[2].add(p)), load4(rows[3].add(p))];
+                let to = to.add(p * panel.width + i);
+                store4(to, [a[0], b[0], c[0], d[0]]);
+                store4(to.add(panel.width), [a[1], b[1], c[1], d[1]]);
+                store4(to.add(2 * panel.width), [a[2], b[2], c[2], d[2]]);
+                store4(to.add(3 * panel.width), [a[3], b[3], c[3], d[3]]);
             }
         }
         copy_block::<S, T>(panel, 0..outer, inner..panel.inner, to);
         copy_block::<S, T>(panel, outer..panel.outer, 0..panel.inner, to);
     }
+}
+
+/// Four adjacent stored elements.
+#[inline(always)]
+unsafe fn load4<S: Stored<T>, T>(from: *const S) -> [T; 4] {
+    // SAFETY: the caller's pointer is valid for four elements.
+    let [a, b, c, d] = unsafe { from.cast::<[S; 4]>().read_unaligned() };
+    [a.load(), b.load(), c.load(), d.load()]
+}
+
+/// Stores four adjacent numbers.
+#[inline(always)]
+unsafe fn store4<T>(to: *mut T, numbers: [T; 4]) {
+    // SAFETY: the caller's pointer is valid for four numbers.
+    unsafe { to.cast::<[T; 4]>().write_unaligned(numbers) }
 }
 
 /// One element at a time.
@@ -125,6 +141,49 @@ pub(crate) unsafe fn store_run<S: Stored<T>, T: Copy>(from: Run<*const T>, to: R
         } else {
             for i in 0..len as isize {
                 *start.offset(i * to.stride) = S::store(*from.start.offset(i * from.stride));
+            }
+        }
+    }
+}
+
+/// Operands whose inner positions lie at listed offsets.
+#[derive(Clone, Copy)]
+pub(crate) struct Tapped<'a> {
+    pub from: *const u8,
+    pub outer: usize,
+    pub outer_stride: isize,
+    /// Offset of every inner position.
+    pub taps: &'a [isize],
+    /// Entries of the panel per inner position, at least `outer`; those past it are zero.
+    pub width: usize,
+}
+
+/// Writes `to[p · width + i] = from[taps[p] + i · outer_stride]`.
+///
+/// # Safety
+/// The source is valid for elements of type `S` at all these offsets; `to` for `width · taps.len()` numbers.
+pub(crate) unsafe fn pack_tapped<S: Stored<T>, T: Scalar>(panel: &Tapped, to: *mut T) {
+    let Tapped { from, outer, outer_stride, taps, width } = *panel;
+    let step = if taps.len() > 1 { taps[1] - taps[0] } else { 1 };
+    if taps.windows(2).all(|pair| pair[1] - pair[0] == step) {
+        let first = taps.first().copied().unwrap_or(0) * size_of::<S>() as isize;
+        // SAFETY: the caller's promise; the offsets are those of the listed ones.
+        unsafe {
+            let from = from.offset(first);
+            let inner = taps.len();
+            return pack::<S, T>(&Panel { from, outer, inner, outer_stride, inner_stride: step, width }, to);
+        }
+    }
+    let from = from.cast::<S>();
+    for (p, &tap) in taps.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to = to.add(p * width);
+            for i in 0..outer {
+                *to.add(i) = (*from.offset(tap + i as isize * outer_stride)).load();
+            }
+            for i in outer..width {
+                *to.add(i) = T::ZERO;
             }
         }
     }

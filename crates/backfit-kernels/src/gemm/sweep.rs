@@ -11,7 +11,7 @@ pub(crate) const MAX_INNER: usize = 384;
 /// The length of the blocks (but the last) that an inner dimension is cut into. Part of what defines a product's bits.
 pub(crate) fn inner_block(k: usize) -> usize {
     let blocks = k.div_ceil(MAX_INNER).max(1);
-    k.div_ceil(blocks).next_multiple_of(4)
+    k.div_ceil(blocks).max(1).next_multiple_of(4)
 }
 
 /// Blocks of at most `len` that `0..total` is cut into; one empty block where the total is 0.
