@@ -5,6 +5,7 @@
 
 pub mod attributes;
 pub mod builder;
+pub mod dot;
 pub mod dtype;
 pub mod error;
 pub mod graph;
@@ -15,6 +16,7 @@ pub mod op;
 pub mod ops;
 pub mod rewrite;
 pub mod shape;
+pub mod text;
 pub mod verify;
 
 pub use attributes::{Attr, Attributes};

@@ -13,10 +13,13 @@ pub mod copy;
 pub mod cumulative;
 pub mod dynamic_copy;
 pub mod elem;
+mod fold;
 pub mod gather;
 pub mod gemm;
+#[macro_use]
 pub mod isa;
 pub mod machine;
+pub mod math;
 pub mod memory;
 pub mod pool;
 pub mod program;
@@ -24,6 +27,9 @@ pub mod reduce;
 pub mod rng;
 pub mod scatter;
 pub mod sort;
+mod stored;
 pub mod strided;
 pub mod tile;
 pub mod window;
+#[cfg(test)]
+pub(crate) mod testing;
