@@ -1,7 +1,7 @@
 //! Which vector instructions the kernels use.
 //!
 //! A kernel is written once, as portable `#[inline(always)]` code that the compiler vectorises, and instantiated
-//! for each set by [`per_isa!`](crate::per_isa). `mul_add` gives the same bits on every set (a portable build
+//! for each set by `per_isa!`. `mul_add` gives the same bits on every set (a portable build
 //! computes it in software), and reductions keep sixteen logical lanes on all of them, so results do not depend
 //! on the set except in products, whose tiling differs.
 
@@ -36,24 +36,15 @@ impl Isa {
             "avx512" => Isa::Avx512,
             "neon" => Isa::Neon,
             _ => {
-                return Err(format!(
-                    "BACKFIT_ISA={name}: unknown; one of portable, avx2, avx512, neon"
-                ));
+                return Err(format!("BACKFIT_ISA={name}: unknown; one of portable, avx2, avx512, neon"));
             }
         };
-        if isa.is_supported() {
-            Ok(isa)
-        } else {
-            Err(format!("BACKFIT_ISA={name}: this machine does not have it"))
-        }
+        if isa.is_supported() { Ok(isa) } else { Err(format!("BACKFIT_ISA={name}: this machine does not have it")) }
     }
 
     /// The widest set that this machine has.
     pub fn best() -> Isa {
-        [Isa::Avx512, Isa::Avx2, Isa::Neon]
-            .into_iter()
-            .find(|isa| isa.is_supported())
-            .unwrap_or(Isa::Portable)
+        [Isa::Avx512, Isa::Avx2, Isa::Neon].into_iter().find(|isa| isa.is_supported()).unwrap_or(Isa::Portable)
     }
 
     /// Whether this machine has the set.
@@ -80,8 +71,6 @@ impl Isa {
 /// Declares `unsafe fn name(isa: Isa, arguments…)`, which runs `body(arguments…)` compiled for that set.
 ///
 /// `body` must be `#[inline(always)]`. The caller promises that the machine has the set, besides what `body` asks.
-#[macro_export]
-#[doc(hidden)]
 macro_rules! per_isa {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($g:ident: $bound:path),*>)? ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:path) => {
         $(#[$meta])*

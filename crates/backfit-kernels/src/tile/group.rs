@@ -82,9 +82,16 @@ pub struct Store {
 #[allow(missing_docs)] // fields: `a`, `b`, `from` are read, `to` is written
 pub enum Op {
     /// One value. `bits` are those of the lane type, in the low bytes (a bf16 constant is given as f32 bits).
-    Constant { bits: u64, to: SlotId },
+    Constant {
+        bits: u64,
+        to: SlotId,
+    },
     /// The index along an axis of the domain: `0..outer.len()` are outer axes, `outer.len()` is the columns.
-    Iota { axis: usize, elem: Elem, to: SlotId },
+    Iota {
+        axis: usize,
+        elem: Elem,
+        to: SlotId,
+    },
     Unary {
         op: Unary,
         elem: Elem,
@@ -145,7 +152,10 @@ pub enum Op {
         to: SlotId,
     },
     /// From a row slot to a full slot.
-    Expand { from: SlotId, to: SlotId },
+    Expand {
+        from: SlotId,
+        to: SlotId,
+    },
     /// Over the columns: from a full slot to a row slot.
     RowReduce {
         op: Reduction,
