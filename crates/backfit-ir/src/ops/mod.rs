@@ -7,7 +7,6 @@
 pub mod definition;
 pub mod derive;
 pub mod elementwise;
-pub mod reduce_window;
 pub mod structure;
 
 pub use definition::{Body, Derivative, Kind, OpDef, Sample, Tolerance, Vjp};
@@ -26,7 +25,9 @@ ops! {
     neg abs sign exp expm1 log log1p sqrt rsqrt reciprocal sin cos tan tanh erf floor ceil round_even is_finite not
     add sub mul div rem pow atan2 maximum minimum and or xor shift_left shift_right
     compare select clamp cast bitcast reduce_precision
-    constant scan dot_general call reduce reshape transpose cumulative iota broadcast slice pad concatenate reverse gather scatter convolution
+    constant iota reduce arg_reduce cumulative
+    reshape transpose broadcast slice pad concatenate reverse dynamic_slice dynamic_update_slice gather scatter sort
+    dot_general convolution reduce_window select_and_scatter rng_bits call scan barrier
 }
 
 /// The definition with this name.

@@ -25,6 +25,30 @@ impl Tensor {
         dims.push(self.shape()[axis.min(self.rank())..].iter().product());
         self.reshape(dims)
     }
+
+    /// A new axis of extent 1 at this place of the result (negative from the end: −1 is the last).
+    #[track_caller]
+    pub fn unsqueeze(&self, axis: i64) -> Tensor {
+        let Some(axis) = crate::axis_index(axis, self.rank() + 1) else {
+            return self.fail(format!("unsqueeze: {} has no place {axis} for a new axis", self.ty()));
+        };
+        let mut dims = self.shape().to_vec();
+        dims.insert(axis, 1);
+        self.reshape(dims)
+    }
+
+    /// Without an axis (negative from the end), which must have extent 1.
+    #[track_caller]
+    pub fn squeeze(&self, axis: i64) -> Tensor {
+        match crate::axis_index(axis, self.rank()) {
+            Some(found) if self.shape()[found] == 1 => {
+                let mut dims = self.shape().to_vec();
+                dims.remove(found);
+                self.reshape(dims)
+            }
+            _ => self.fail(format!("squeeze: axis {axis} of {} is not one of extent 1", self.ty())),
+        }
+    }
 }
 
 fn target(op: &Op) -> &Shape {
