@@ -37,7 +37,8 @@ fn main() {
     println!("{isa:?}; GFLOP/s, median of alternating runs");
     for threads in [1, 2] {
         let team = Team::new(threads);
-        for &case in CASES {
+        let filter = std::env::args().nth(1).unwrap_or_default();
+        for &case in CASES.iter().filter(|case| format!("{case:?}").contains(&filter)) {
             measure(isa, &team, case);
         }
     }

@@ -142,7 +142,7 @@ macro_rules! instructions {
         }
     )*};
 }
-instructions!(crate::gemm::Gemm);
+instructions!(crate::gemm::Gemm, crate::convolution::Convolution);
 
 /// Runs on 1, 2 and 3 threads and on every supported instruction set, and returns the buffers afterwards. Asserts that
 /// all runs leave the same bits, that only declared bytes are written, and that no other bytes matter.

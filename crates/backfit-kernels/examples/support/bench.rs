@@ -70,8 +70,13 @@ fn round(done: &AtomicUsize, threads: usize, work: impl Fn()) {
     work();
     let arrived = done.fetch_add(1, Ordering::AcqRel) + 1;
     let target = arrived.next_multiple_of(threads);
+    let mut spins = 0u32;
     while done.load(Ordering::Acquire) < target {
         std::hint::spin_loop();
+        spins += 1;
+        if spins > 1000 {
+            std::thread::yield_now(); // other processes may hold the core
+        }
     }
 }
 
