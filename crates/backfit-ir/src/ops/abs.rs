@@ -1,6 +1,6 @@
 //! `abs(x) = |x|`, elementwise over numbers.
 //!
-//! Floats clear the sign, of NaN too. Integers wrap: the smallest number gives itself. Unsigned integers give themselves.
+//! Floats clear the sign, of NaN too. The smallest signed integer gives itself, and so does every unsigned one.
 //! The slope is sign(x): 0 at the kink.
 
 use super::definition::{Derivative, OpDef, Tolerance, values};

@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |x, _| -x.sin())),
     tolerance: Tolerance::Element(4.0),
     onnx: &["Cos"],
-    samples: || samples::unary(values::tensor([3, 5], -4.00, 4.00, 1), Tensor::cos),
+    samples: || samples::unary(values::tensor([3, 5], -4.0, 4.0, 1), Tensor::cos),
 }
 .define("cos");

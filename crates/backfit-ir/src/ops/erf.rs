@@ -25,6 +25,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |x, _| (-(x * x)).exp() * FRAC_2_SQRT_PI)),
     tolerance: Tolerance::Element(4.0),
     onnx: &["Erf"],
-    samples: || samples::unary(values::tensor([3, 5], -3.00, 3.00, 1), Tensor::erf),
+    samples: || samples::unary(values::tensor([3, 5], -3.0, 3.0, 1), Tensor::erf),
 }
 .define("erf");

@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |_, y| y.clone())),
     tolerance: Tolerance::Element(4.0),
     onnx: &["Exp"],
-    samples: || samples::unary(values::tensor([3, 5], -4.00, 4.00, 1), Tensor::exp),
+    samples: || samples::unary(values::tensor([3, 5], -4.0, 4.0, 1), Tensor::exp),
 }
 .define("exp");

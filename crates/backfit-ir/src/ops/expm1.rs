@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |x, _| x.exp())),
     tolerance: Tolerance::Element(4.0),
     onnx: &[],
-    samples: || samples::unary(values::tensor([3, 5], -4.00, 4.00, 1), Tensor::expm1),
+    samples: || samples::unary(values::tensor([3, 5], -4.0, 4.0, 1), Tensor::expm1),
 }
 .define("expm1");

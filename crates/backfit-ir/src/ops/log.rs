@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| vec![Some(vjp.cotangent() / &vjp.operands[0])]),
     tolerance: Tolerance::Element(4.0),
     onnx: &["Log"],
-    samples: || samples::unary(values::tensor([3, 5], 0.25, 4.00, 1), Tensor::log),
+    samples: || samples::unary(values::tensor([3, 5], 0.25, 4.0, 1), Tensor::log),
 }
 .define("log");

@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| vec![Some(vjp.cotangent() / (1.0 + &vjp.operands[0]))]),
     tolerance: Tolerance::Element(4.0),
     onnx: &[],
-    samples: || samples::unary(values::tensor([3, 5], -0.75, 4.00, 1), Tensor::log1p),
+    samples: || samples::unary(values::tensor([3, 5], -0.75, 4.0, 1), Tensor::log1p),
 }
 .define("log1p");

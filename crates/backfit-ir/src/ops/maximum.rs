@@ -26,8 +26,9 @@ pub static DEF: OpDef = Elementwise {
         vec![x[0].zip(x[1], ty[0].clone(), libm::fmaximum, integer)]
     },
     derivative: Derivative::Rule(|vjp| {
-        let (a, b) = (&vjp.operands[0], &vjp.operands[1]);
-        vec![vjp.when(0, || winner(vjp.cotangent(), a, b)), vjp.when(1, || winner(vjp.cotangent(), b, a))]
+        let (a, b, g) = (&vjp.operands[0], &vjp.operands[1], vjp.cotangent());
+        let tie = a.eq(b);
+        vec![vjp.when(0, || share(g, &a.gt(b), &tie)), vjp.when(1, || share(g, &b.gt(a), &tie))]
     }),
     tolerance: Tolerance::Exact,
     onnx: &["Max"],
@@ -39,8 +40,7 @@ pub static DEF: OpDef = Elementwise {
 }
 .define("maximum");
 
-/// The cotangent where `own` exceeds `other`, half of it where both are equal, else zero.
-fn winner(g: &Tensor, own: &Tensor, other: &Tensor) -> Tensor {
-    let share = own.eq(other).select(&(g * 0.5), &g.like(0.0));
-    own.gt(other).select(g, &share)
+/// The cotangent where an operand wins, half of it where both are equal, else zero.
+pub fn share(cotangent: &Tensor, wins: &Tensor, tie: &Tensor) -> Tensor {
+    wins.select(cotangent, &tie.select(&(cotangent * 0.5), &cotangent.like(0.0)))
 }

@@ -5,6 +5,7 @@
 
 use super::definition::{Derivative, OpDef, Tolerance};
 use super::elementwise::{Elementwise, Takes, infer_binary, order, samples};
+use super::maximum::share;
 use crate::builder::Tensor;
 use crate::op::{Binary, Op};
 
@@ -26,8 +27,9 @@ pub static DEF: OpDef = Elementwise {
         vec![x[0].zip(x[1], ty[0].clone(), libm::fminimum, integer)]
     },
     derivative: Derivative::Rule(|vjp| {
-        let (a, b) = (&vjp.operands[0], &vjp.operands[1]);
-        vec![vjp.when(0, || winner(vjp.cotangent(), a, b)), vjp.when(1, || winner(vjp.cotangent(), b, a))]
+        let (a, b, g) = (&vjp.operands[0], &vjp.operands[1], vjp.cotangent());
+        let tie = a.eq(b);
+        vec![vjp.when(0, || share(g, &a.lt(b), &tie)), vjp.when(1, || share(g, &b.lt(a), &tie))]
     }),
     tolerance: Tolerance::Exact,
     onnx: &["Min"],
@@ -38,9 +40,3 @@ pub static DEF: OpDef = Elementwise {
     },
 }
 .define("minimum");
-
-/// The cotangent where `own` is below `other`, half of it where both are equal, else zero.
-fn winner(g: &Tensor, own: &Tensor, other: &Tensor) -> Tensor {
-    let share = own.eq(other).select(&(g * 0.5), &g.like(0.0));
-    own.lt(other).select(g, &share)
-}

@@ -27,6 +27,6 @@ pub static DEF: OpDef = Elementwise {
     }),
     tolerance: Tolerance::Exact,
     onnx: &["Reciprocal"],
-    samples: || samples::unary(values::tensor([3, 5], 0.50, 4.00, 1), Tensor::reciprocal),
+    samples: || samples::unary(values::tensor([3, 5], 0.5, 4.0, 1), Tensor::reciprocal),
 }
 .define("reciprocal");

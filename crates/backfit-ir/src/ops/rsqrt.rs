@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |x, y| -0.5 * y / x)),
     tolerance: Tolerance::Element(4.0),
     onnx: &[],
-    samples: || samples::unary(values::tensor([3, 5], 0.25, 4.00, 1), Tensor::rsqrt),
+    samples: || samples::unary(values::tensor([3, 5], 0.25, 4.0, 1), Tensor::rsqrt),
 }
 .define("rsqrt");

@@ -9,7 +9,8 @@ use crate::dtype::DType;
 use crate::op::{Binary, Op};
 
 impl Tensor {
-    /// Bits moved up by the other's numbers, after broadcasting; beyond the width, or by a negative number, nothing of the element is left.
+    /// Bits moved up by `places`, after broadcasting; nothing of an element is left where that is negative or at
+    /// least the width.
     #[track_caller]
     pub fn shift_left(&self, places: &Tensor) -> Tensor {
         self.binary(Op::Binary(Binary::ShiftLeft), places)

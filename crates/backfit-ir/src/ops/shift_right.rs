@@ -11,7 +11,8 @@ use crate::dtype::{Class, DType};
 use crate::op::{Binary, Op};
 
 impl Tensor {
-    /// Bits moved down by the other's numbers, after broadcasting; beyond the width, or by a negative number, nothing of the element is left.
+    /// Bits moved down by `places`, after broadcasting; nothing of an element is left where that is negative or at
+    /// least the width.
     #[track_caller]
     pub fn shift_right(&self, places: &Tensor) -> Tensor {
         self.binary(Op::Binary(Binary::ShiftRight), places)

@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |x, _| x.cos())),
     tolerance: Tolerance::Element(4.0),
     onnx: &["Sin"],
-    samples: || samples::unary(values::tensor([3, 5], -4.00, 4.00, 1), Tensor::sin),
+    samples: || samples::unary(values::tensor([3, 5], -4.0, 4.0, 1), Tensor::sin),
 }
 .define("sin");

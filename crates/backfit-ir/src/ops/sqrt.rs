@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |_, y| 0.5 / y)),
     tolerance: Tolerance::Exact,
     onnx: &["Sqrt"],
-    samples: || samples::unary(values::tensor([3, 5], 0.25, 4.00, 1), Tensor::sqrt),
+    samples: || samples::unary(values::tensor([3, 5], 0.25, 4.0, 1), Tensor::sqrt),
 }
 .define("sqrt");

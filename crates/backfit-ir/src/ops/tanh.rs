@@ -24,6 +24,6 @@ pub static DEF: OpDef = Elementwise {
     derivative: Derivative::Rule(|vjp| chain(vjp, |_, y| 1.0 - y * y)),
     tolerance: Tolerance::Element(4.0),
     onnx: &["Tanh"],
-    samples: || samples::unary(values::tensor([3, 5], -4.00, 4.00, 1), Tensor::tanh),
+    samples: || samples::unary(values::tensor([3, 5], -4.0, 4.0, 1), Tensor::tanh),
 }
 .define("tanh");

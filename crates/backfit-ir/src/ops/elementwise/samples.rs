@@ -50,6 +50,15 @@ pub fn kinks(points: &[f64], op: impl Unary) -> Sample {
     Sample::floats("kinks", vec![input], move |_, x| vec![op(&x[0])]).not_smooth()
 }
 
+/// A rounding operator: between whole numbers and halves, and on them.
+pub fn steps(op: impl Unary) -> Vec<Sample> {
+    let between = [-3.75, -2.625, -1.125, -0.625, -0.25, 0.125, 0.375, 1.625, 2.375, 100.75];
+    let on = [-2.5, -2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.5, 3.5, 1e10, -1e30, 4503599627370495.5];
+    let mut all = unary(values::floats([2, 5], &between), op);
+    all.push(kinks(&on, op));
+    all
+}
+
 /// A unary operator on integers, at the ends of their ranges.
 pub fn unary_integers(op: impl Unary) -> Sample {
     let input = values::integers([EXTREMES.len()], EXTREMES);
