@@ -10,3 +10,4 @@ pub mod checkpoint;
 pub mod data;
 pub mod log;
 pub mod plot;
+mod reading;

@@ -27,20 +27,14 @@ pub(crate) fn unpacked<'a>(mut reader: impl BufRead + 'a) -> io::Result<Box<dyn 
 }
 
 /// Reads exactly `expected` bytes. Memory grows with what is read, not with what was claimed.
-pub(crate) fn read_exactly(
-    reader: &mut dyn Read,
-    expected: usize,
-    what: &str,
-    file: &Path,
-) -> Result<Vec<u8>> {
+pub(crate) fn read_exactly(reader: &mut dyn Read, expected: usize, what: &str, file: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(expected.min(RESERVE_UNSEEN));
     let outcome = reader.take(expected as u64).read_to_end(&mut bytes);
     if bytes.len() == expected && outcome.is_ok() {
         return Ok(bytes);
     }
     let found = bytes.len();
-    let mut problem =
-        Problem::new(format!("expected {expected} bytes of {what}, found {found}")).in_file(file);
+    let mut problem = Problem::new(format!("expected {expected} bytes of {what}, found {found}")).in_file(file);
     problem = match outcome {
         Err(e) if e.kind() != ErrorKind::UnexpectedEof => problem.because(e.to_string()),
         _ => problem.because("the file ends early"),

@@ -48,9 +48,9 @@ impl FromStr for Position {
     type Err = backfit_ir::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let parsed = text.split_once(':').and_then(|(epoch, batch)| {
-            Some(Position { epoch: epoch.parse().ok()?, batch: batch.parse().ok()? })
-        });
+        let parsed = text
+            .split_once(':')
+            .and_then(|(epoch, batch)| Some(Position { epoch: epoch.parse().ok()?, batch: batch.parse().ok()? }));
         parsed.ok_or_else(|| {
             Problem::new(format!("'{text}' is not a position in the data"))
                 .help("a position is written epoch:batch, as in 3:17")
@@ -214,8 +214,7 @@ impl<S: Source> Batches<S> {
     /// Batches in one epoch.
     pub fn per_epoch(&self) -> u64 {
         let size = self.size.max(1);
-        let batches =
-            if self.drop_last { self.source.len() / size } else { self.source.len().div_ceil(size) };
+        let batches = if self.drop_last { self.source.len() / size } else { self.source.len().div_ceil(size) };
         batches as u64
     }
 
@@ -254,10 +253,7 @@ impl<S: Source> Batches<S> {
             self.fill(batch, &plan.order);
             batch.position = self.position;
             let last = number + 1 == self.per_epoch();
-            self.position = Position {
-                epoch: epoch + u64::from(last),
-                batch: if last { 0 } else { number + 1 },
-            };
+            self.position = Position { epoch: epoch + u64::from(last), batch: if last { 0 } else { number + 1 } };
         }
         self.plan = Some(plan);
         Ok(more)
@@ -345,11 +341,8 @@ fn shape_to(batch: &mut Batch, layout: &[(String, Type)]) {
     let fits = batch.columns.len() == layout.len()
         && batch.columns.iter().zip(layout).all(|(c, (name, ty))| c.name == *name && c.ty == *ty);
     if !fits {
-        let buffer = |(name, ty): &(String, Type)| Buffer {
-            name: name.clone(),
-            ty: ty.clone(),
-            bytes: vec![0; ty.bytes()],
-        };
+        let buffer =
+            |(name, ty): &(String, Type)| Buffer { name: name.clone(), ty: ty.clone(), bytes: vec![0; ty.bytes()] };
         batch.columns = layout.iter().map(buffer).collect();
     }
 }

@@ -84,10 +84,7 @@ impl Dataset {
         let others = self.columns.len() - usize::from(place.is_some());
         if others > 0 && samples != self.samples {
             let other = self.columns.iter().find(|c| c.name != name).map_or("", |c| &c.name);
-            let what = format!(
-                "column '{name}' has {samples} samples, but column '{other}' has {}",
-                self.samples
-            );
+            let what = format!("column '{name}' has {samples} samples, but column '{other}' has {}", self.samples);
             return Err(Problem::new(what).into());
         }
         self.samples = samples;
@@ -261,7 +258,7 @@ impl Dataset {
         let shape = values.ty().shape.clone();
         let converted = match values.ty().dtype {
             DType::F32 => return Ok(self.clone()),
-            DType::U8 => from_bytes_table(values, |b| f32::from(b)),
+            DType::U8 => from_bytes_table(values, f32::from),
             _ => Literal::from_f32(shape, &values.to_f32()),
         };
         self.clone().with_column(column, converted)
@@ -299,9 +296,8 @@ impl Dataset {
         }
         let mut converted = Vec::with_capacity(ty.shape.elements());
         for (i, value) in values.to_i64().into_iter().enumerate() {
-            let value = i32::try_from(value).map_err(|_| {
-                refuse(format!("element {i} of column '{column}' is {value}, beyond i32"))
-            })?;
+            let value = i32::try_from(value)
+                .map_err(|_| refuse(format!("element {i} of column '{column}' is {value}, beyond i32")))?;
             converted.push(value);
         }
         self.clone().with_column(column, Literal::from_i32(ty.shape.clone(), &converted))
@@ -323,8 +319,7 @@ mod tests {
     fn ten() -> Dataset {
         let x: Vec<f32> = (0..20).map(|v| v as f32).collect();
         let label: Vec<i32> = (0..10).collect();
-        Dataset::new([("x", Literal::from_f32([10, 2], &x)), ("label", Literal::from_i32([10], &label))])
-            .unwrap()
+        Dataset::new([("x", Literal::from_f32([10, 2], &x)), ("label", Literal::from_i32([10], &label))]).unwrap()
     }
 
     #[test]

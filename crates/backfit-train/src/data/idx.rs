@@ -4,7 +4,7 @@
 //! big-endian, row-major.
 
 use super::dataset::Dataset;
-use super::reading::{checked_bytes, expect_end, io_error, open, read_exactly, unpacked};
+use crate::reading::{checked_bytes, expect_end, io_error, open, read_exactly, unpacked};
 use backfit_ir::{DType, Literal, MAX_RANK, Problem, Result, Shape, Type};
 use std::io::BufRead;
 use std::path::Path;
@@ -38,8 +38,7 @@ pub fn read_pair(images: &Path, labels: &Path) -> Result<Dataset> {
 /// # Errors
 /// As for [`read`].
 pub fn decode(content: impl BufRead, file: &Path) -> Result<Literal> {
-    let mut reader =
-        unpacked(content).map_err(|e| io_error(file, "cannot read the beginning of the file", &e))?;
+    let mut reader = unpacked(content).map_err(|e| io_error(file, "cannot read the beginning of the file", &e))?;
     let magic = read_exactly(&mut reader, 4, "IDX header", file)?;
     let (dtype, rank) = match magic[..] {
         [0, 0, code, rank] => (element_type(code, file)?, usize::from(rank)),
@@ -113,7 +112,7 @@ fn wrong_type(role: &str, expected: &str, found: &Type, file: &Path) -> backfit_
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::reading::damage;
+    use crate::reading::damage;
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write;
 

@@ -24,7 +24,6 @@ mod normalize;
 pub mod npz;
 pub mod order;
 pub mod public;
-mod reading;
 pub mod text;
 
 pub use batches::{Batch, Batches, Position, Source};

@@ -75,10 +75,8 @@ mod tests {
     fn the_order_is_the_same_in_every_version() {
         let mut order = [0; 10];
         shuffle(&mut order, 0, 0);
-        assert_eq!(order, GOLDEN);
+        assert_eq!(order, [5, 8, 4, 3, 0, 7, 1, 6, 2, 9]);
     }
-
-    const GOLDEN: [usize; 10] = [0; 10];
 
     #[test]
     fn every_permutation_of_four_is_about_equally_likely() {

@@ -1,7 +1,7 @@
 //! Text by characters: vocabulary, corpus, windows.
 
 use super::batches::{Batches, Source};
-use super::reading::io_error;
+use crate::reading::io_error;
 use backfit_ir::{DType, Problem, Result, Type};
 use std::path::Path;
 use std::sync::Arc;
