@@ -12,7 +12,7 @@ mod scan;
 mod step;
 mod variants;
 
-pub use check::{CheckReport, grad_check};
-pub use optimizer::{Adam, AdamW, Hyper, Optimizer, RmsProp, Sgd, Slot, Updated};
+pub use check::{CheckReport, Disagreement, check_outputs, grad_check};
+pub use optimizer::{Adam, AdamW, Optimizer, RmsProp, Sgd, Updated};
 pub use reverse::{Request, gradients, vjp};
-pub use step::{Clip, Resident, TrainModule, TrainStep};
+pub use step::{Clip, FINITE, LOSS, Resident, TrainModule, TrainStep};

@@ -127,7 +127,13 @@ impl<'a> Pairs<'a> {
     }
 
     /// The cotangents of a call's operands; the call becomes one of the forward function.
-    pub(crate) fn call(&self, index: usize, node: &Node, wanted: &[bool], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>, Error> {
+    pub(crate) fn call(
+        &self,
+        index: usize,
+        node: &Node,
+        wanted: &[bool],
+        cotangents: &[Option<Tensor>],
+    ) -> Result<Vec<Option<Tensor>>, Error> {
         let Op::Call(callee) = node.op else { unreachable!("a call") };
         let given: Vec<bool> = cotangents.iter().map(Option::is_some).collect();
         let pair = self.pair(callee, wanted, &given)?;

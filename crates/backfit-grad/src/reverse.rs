@@ -2,9 +2,7 @@
 
 use crate::pairs::Pairs;
 use backfit_ir::ops::Derivative;
-use backfit_ir::{
-    Attributes, Error, Function, Graph, Loc, Node, Op, Place, Problem, Tensor, ValueId, Vjp,
-};
+use backfit_ir::{Attributes, Error, Function, Graph, Loc, Node, Op, Place, Problem, Tensor, ValueId, Vjp};
 use std::panic::Location;
 
 /// What [`vjp`] is asked for.
@@ -127,10 +125,14 @@ impl<'a> Walk<'a> {
         if !flows || !wanted.contains(&true) {
             return Ok(());
         }
-        let cotangents: Vec<Option<Tensor>> =
-            node.results.iter().map(|v| self.cotangents[v.index()].clone().filter(|_| self.active[v.index()])).collect();
+        let cotangents: Vec<Option<Tensor>> = node
+            .results
+            .iter()
+            .map(|v| self.cotangents[v.index()].clone().filter(|_| self.active[v.index()]))
+            .collect();
         let graph = self.graph;
-        let found = graph.originate(node.loc.clone(), node.scope.clone(), || self.derive(index, &node, &wanted, &cotangents))?;
+        let found = graph
+            .originate(node.loc.clone(), node.scope.clone(), || self.derive(index, &node, &wanted, &cotangents))?;
         for ((&operand, wanted), cotangent) in node.operands.iter().zip(wanted).zip(found) {
             if let (true, Some(cotangent)) = (wanted, cotangent) {
                 self.add(operand, cotangent, Some(index));
@@ -139,7 +141,13 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn derive(&self, index: usize, node: &Node, wanted: &[bool], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>, Error> {
+    fn derive(
+        &self,
+        index: usize,
+        node: &Node,
+        wanted: &[bool],
+        cotangents: &[Option<Tensor>],
+    ) -> Result<Vec<Option<Tensor>>, Error> {
         let graph = self.graph;
         let none = Attributes::new();
         let (name, attributes, derivative) = match &node.op {
@@ -198,7 +206,8 @@ impl<'a> Walk<'a> {
             at = next;
         }
         path.reverse();
-        let mut problem = Problem::new(format!("'{name}' has no derivative: {why}")).at(Place::Source(node.loc.clone()));
+        let mut problem =
+            Problem::new(format!("'{name}' has no derivative: {why}")).at(Place::Source(node.loc.clone()));
         if !path.is_empty() {
             problem = problem.because(format!("the loss depends on it through {}", path.join(" → ")));
         }

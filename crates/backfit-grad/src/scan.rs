@@ -18,7 +18,14 @@ struct Plan {
 
 impl Pairs<'_> {
     /// The cotangents of a scan's operands; the scan becomes one over the forward body.
-    pub(crate) fn scan(&self, index: usize, node: &Node, scan: &Scan, wanted: &[bool], cotangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>, Error> {
+    pub(crate) fn scan(
+        &self,
+        index: usize,
+        node: &Node,
+        scan: &Scan,
+        wanted: &[bool],
+        cotangents: &[Option<Tensor>],
+    ) -> Result<Vec<Option<Tensor>>, Error> {
         let plan = self.plan(scan, wanted, cotangents)?;
         let stacked: Vec<Type> = plan
             .extras(scan)
@@ -144,7 +151,15 @@ impl Pairs<'_> {
         self.graph.define(g)
     }
 
-    fn step_results(&self, g: &Graph, plan: &Plan, scan: &Scan, carries: &[Tensor], sums: &[Tensor], cotangent: impl Fn(usize) -> Option<Tensor>) {
+    fn step_results(
+        &self,
+        g: &Graph,
+        plan: &Plan,
+        scan: &Scan,
+        carries: &[Tensor],
+        sums: &[Tensor],
+        cotangent: impl Fn(usize) -> Option<Tensor>,
+    ) {
         for (n, i) in (0..scan.carries).filter(|&i| plan.carries[i]).enumerate() {
             g.result(&format!("carry {i}"), &cotangent(i).unwrap_or_else(|| carries[n].like(0.0)));
         }

@@ -4,7 +4,7 @@ use crate::optimizer::Optimizer;
 use crate::reverse::gradients;
 use crate::variants::Inference;
 use backfit_ir::op::Monoid;
-use backfit_ir::ops::{clip_by_global_norm, clip_by_value};
+use backfit_ir::ops::clip_by_global_norm::clip_by_global_norm;
 use backfit_ir::{
     DType, Error, FuncId, Function, Graph, Init, Literal, Module, Place, Problem, Role, Tensor, Type, ValueId,
 };
@@ -68,7 +68,14 @@ pub const LOSS: &str = "loss";
 impl TrainStep {
     /// A step that lowers this scalar.
     pub fn new(loss: &Tensor) -> Self {
-        TrainStep { loss: loss.clone(), optimizer: None, reports: vec![], predictions: vec![], clip: None, guarded: true }
+        TrainStep {
+            loss: loss.clone(),
+            optimizer: None,
+            reports: vec![],
+            predictions: vec![],
+            clip: None,
+            guarded: true,
+        }
     }
 
     /// The optimizer; a step needs one.
@@ -130,11 +137,25 @@ impl TrainStep {
         let last = FuncId(module.functions.len() as u32 - 1);
         module.functions[last.index()].name = "step".to_owned();
         let residents = residents.into_iter().map(|(resident, _)| resident).collect();
-        Ok(TrainModule { module, init: ids[1], step: last, eval: ids[0], predict: ids.get(2).copied(), residents, optimizer })
+        Ok(TrainModule {
+            module,
+            init: ids[1],
+            step: last,
+            eval: ids[0],
+            predict: ids.get(2).copied(),
+            residents,
+            optimizer,
+        })
     }
 
     /// Appends backward, guard and update to the forward function.
-    fn assemble(&self, step: &Graph, main: &Function, optimizer: &dyn Optimizer, results: &[(String, ValueId)]) -> Result<(), Error> {
+    fn assemble(
+        &self,
+        step: &Graph,
+        main: &Function,
+        optimizer: &dyn Optimizer,
+        results: &[(String, ValueId)],
+    ) -> Result<(), Error> {
         let weights: Vec<(usize, Tensor)> = main
             .params
             .iter()
@@ -150,7 +171,8 @@ impl TrainStep {
             let found = gradients(&loss, &targets)?;
             let found = self.clipped(found);
             let finite = self.guarded.then(|| all_finite(step, &found));
-            let guard = |new: &Tensor, old: &Tensor| finite.as_ref().map_or_else(|| new.clone(), |ok| ok.select(new, old));
+            let guard =
+                |new: &Tensor, old: &Tensor| finite.as_ref().map_or_else(|| new.clone(), |ok| ok.select(new, old));
             for (name, value) in results {
                 step.result(name, &step.tensor(*value));
             }
@@ -165,7 +187,14 @@ impl TrainStep {
             let hypers = hypers(step, main, optimizer);
             for ((index, weight), gradient) in weights.iter().zip(&found) {
                 let name = &main.params[*index].name;
-                let slot = |s: &&str| step.parameter(&format!("optimizer.{s}.{name}"), weight.ty().clone(), Role::State, Some(Init::ZEROS));
+                let slot = |s: &&str| {
+                    step.parameter(
+                        &format!("optimizer.{s}.{name}"),
+                        weight.ty().clone(),
+                        Role::State,
+                        Some(Init::ZEROS),
+                    )
+                };
                 let slots: Vec<Tensor> = optimizer.slots().iter().map(slot).collect();
                 let cast: Vec<Tensor> = hypers.iter().map(|h| h.cast(weight.dtype())).collect();
                 let new = optimizer.update(weight, &slots, gradient, &cast);
@@ -181,8 +210,8 @@ impl TrainStep {
     fn clipped(&self, gradients: Vec<Tensor>) -> Vec<Tensor> {
         match self.clip {
             None => gradients,
-            Some(Clip::Value(limit)) => gradients.iter().map(|g| clip_by_value::clip_by_value(g, -limit, limit)).collect(),
-            Some(Clip::GlobalNorm(limit)) => clip_by_global_norm::clip_by_global_norm(&gradients, limit).0,
+            Some(Clip::Value(limit)) => gradients.iter().map(|g| g.clip_by_value(-limit, limit)).collect(),
+            Some(Clip::GlobalNorm(limit)) => clip_by_global_norm(&gradients, limit).0,
         }
     }
 }
@@ -209,15 +238,19 @@ fn check_reached(main: &Function, weights: &[(usize, Tensor)], loss: ValueId) ->
     });
     let mut problems: Vec<Problem> = lost.collect();
     if weights.is_empty() {
-        problems.push(Problem::new("there is no trainable weight").help("make one with `Graph::weight` or a layer of `nn`"));
+        problems.push(
+            Problem::new("there is no trainable weight").help("make one with `Graph::weight` or a layer of `nn`"),
+        );
     }
     Error::from_problems(problems).map_or(Ok(()), Err)
 }
 
 fn all_finite(step: &Graph, gradients: &[Tensor]) -> Tensor {
     let checks = gradients.iter().map(|g| {
-        let axes: Vec<i64> = (0..g.rank() as i64).collect();
-        g.is_finite().reduce(Monoid::And, &axes)
+        // First over rows, which fuses with what computes the gradient, then over the rest.
+        let rows = if g.rank() > 1 { g.is_finite().reduce(Monoid::And, &[-1]) } else { g.is_finite() };
+        let axes: Vec<i64> = (0..rows.rank() as i64).collect();
+        rows.reduce(Monoid::And, &axes)
     });
     checks.reduce(|a, b| a.and(&b)).unwrap_or_else(|| step.scalar(DType::Bool, 1.0))
 }
@@ -232,14 +265,17 @@ fn advance_key(step: &Graph, main: &Function, guard: impl Fn(&Tensor, &Tensor) -
 
 /// The fed scalars, in f64 where any weight is f64 and in f32 otherwise.
 fn hypers(step: &Graph, main: &Function, optimizer: &dyn Optimizer) -> Vec<Tensor> {
-    let double = main.params.iter().any(|p| matches!(p.role, Role::Weight { .. }) && main.ty(p.value).dtype == DType::F64);
+    let double =
+        main.params.iter().any(|p| matches!(p.role, Role::Weight { .. }) && main.ty(p.value).dtype == DType::F64);
     let dtype = if double { DType::F64 } else { DType::F32 };
     optimizer.hypers().iter().map(|name| step.hyper(name, dtype)).collect()
 }
 
 fn residents(step: &Function) -> Vec<(Resident, Option<Init>)> {
     let resident = step.params.iter().filter(|p| p.role.is_resident());
-    resident.map(|p| (Resident { name: p.name.clone(), ty: step.ty(p.value).clone(), role: p.role }, p.init.clone())).collect()
+    resident
+        .map(|p| (Resident { name: p.name.clone(), ty: step.ty(p.value).clone(), role: p.role }, p.init.clone()))
+        .collect()
 }
 
 /// `init(key)`: every resident tensor from its initializer; the i-th draws from the key folded with i.

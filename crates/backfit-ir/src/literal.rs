@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// assert_eq!(x.ty().to_string(), "f32[2,2]");
 /// assert_eq!(x.to_f64(), [1.0, 2.0, 3.0, 4.0]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Literal {
     ty: Type,
     bytes: Arc<[u8]>,
