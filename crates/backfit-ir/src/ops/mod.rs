@@ -4,10 +4,14 @@
 //! method · the definition `DEF` with type rule, reference evaluation or body, derivative, cost and samples.
 //! One word in the list below brings a file in, as a module and as a row of [`REGISTRY`].
 
+pub mod composite;
 pub mod definition;
 pub mod derive;
 pub mod elementwise;
+pub mod norm;
+pub mod reduction;
 pub mod structure;
+pub mod update;
 
 pub use definition::{Body, Derivative, Kind, OpDef, Sample, Tolerance, Vjp};
 
@@ -28,6 +32,18 @@ ops! {
     constant iota reduce arg_reduce cumulative
     reshape transpose broadcast slice pad concatenate reverse dynamic_slice dynamic_update_slice gather scatter sort
     dot_general convolution reduce_window select_and_scatter rng_bits call scan barrier
+    /// Composites: Activations.
+    relu leaky_relu elu relu6 silu gelu gelu_tanh sigmoid softplus square clip_by_value
+    /// Statistics and norms.
+    mean variance softmax log_softmax logsumexp layer_norm rms_norm group_norm
+    /// Linear algebra.
+    linear matmul
+    /// Embedding and randomness.
+    one_hot
+    /// Losses and metrics.
+    softmax_cross_entropy cross_entropy binary_cross_entropy_with_logits mse l1 huber accuracy
+    /// Optimizers.
+    sgd_update adam_update rmsprop_update global_norm clip_by_global_norm
 }
 
 /// The definition with this name.

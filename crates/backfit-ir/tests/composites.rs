@@ -1,0 +1,8 @@
+//! The composites: every sample builds and evaluates, values that are known, stability, and what `check` refuses.
+
+mod composites {
+    mod activations;
+    mod losses;
+    mod samples;
+    mod support;
+}
