@@ -115,6 +115,67 @@ pub(crate) fn fold_row<S: crate::stored::Stored, C: Combine<S::Lane>>(row: &[S])
     total.finish::<C>()
 }
 
+/// A fold that is given its elements in order, piece by piece; the same tree as [`fold_row`].
+pub(crate) struct Fold<S: crate::stored::Stored> {
+    total: Lanes<S::Lane>,
+    block: Lanes<S::Lane>,
+    position: usize,
+}
+
+impl<S: crate::stored::Stored> Fold<S> {
+    #[inline(always)]
+    pub(crate) fn new<C: Combine<S::Lane>>() -> Self {
+        Fold { total: Lanes::neutral::<C>(), block: Lanes::neutral::<C>(), position: 0 }
+    }
+
+    /// The next element.
+    #[inline(always)]
+    pub(crate) fn push<C: Combine<S::Lane>>(&mut self, x: S) {
+        let lane = &mut self.block.0[self.position % LANES];
+        *lane = C::combine(*lane, x.load());
+        self.position += 1;
+        if self.position.is_multiple_of(BLOCK) {
+            self.end_block::<C>();
+        }
+    }
+
+    /// The next elements.
+    #[inline(always)]
+    pub(crate) fn extend<C: Combine<S::Lane>>(&mut self, mut row: &[S]) {
+        while !self.position.is_multiple_of(LANES) && !row.is_empty() {
+            self.push::<C>(row[0]);
+            row = &row[1..];
+        }
+        let mut chunks = row.chunks_exact(LANES);
+        for chunk in &mut chunks {
+            for (lane, x) in self.block.0.iter_mut().zip(chunk) {
+                *lane = C::combine(*lane, x.load());
+            }
+            self.position += LANES;
+            if self.position.is_multiple_of(BLOCK) {
+                self.end_block::<C>();
+            }
+        }
+        for &x in chunks.remainder() {
+            self.push::<C>(x);
+        }
+    }
+
+    #[inline(always)]
+    fn end_block<C: Combine<S::Lane>>(&mut self) {
+        self.total.add::<C>(&self.block);
+        self.block = Lanes::neutral::<C>();
+    }
+
+    #[inline(always)]
+    pub(crate) fn finish<C: Combine<S::Lane>>(mut self) -> S::Lane {
+        if !self.position.is_multiple_of(BLOCK) {
+            self.end_block::<C>();
+        }
+        self.total.finish::<C>()
+    }
+}
+
 /// Whether the operation is one of bits.
 pub(crate) fn is_bitwise(op: Reduction) -> bool {
     matches!(op, Reduction::And | Reduction::Or)
@@ -132,10 +193,22 @@ pub(crate) fn of_bool(op: Reduction) -> Reduction {
 macro_rules! with_float_combine {
     ($op:expr, $c:ident => $body:expr) => {
         match $op {
-            $crate::tile::Reduction::Product => { type $c = $crate::fold::Product; $body }
-            $crate::tile::Reduction::Max => { type $c = $crate::fold::Max; $body }
-            $crate::tile::Reduction::Min => { type $c = $crate::fold::Min; $body }
-            _ => { type $c = $crate::fold::Sum; $body }
+            $crate::tile::Reduction::Product => {
+                type $c = $crate::fold::Product;
+                $body
+            }
+            $crate::tile::Reduction::Max => {
+                type $c = $crate::fold::Max;
+                $body
+            }
+            $crate::tile::Reduction::Min => {
+                type $c = $crate::fold::Min;
+                $body
+            }
+            _ => {
+                type $c = $crate::fold::Sum;
+                $body
+            }
         }
     };
 }
@@ -143,12 +216,30 @@ macro_rules! with_float_combine {
 macro_rules! with_integer_combine {
     ($op:expr, $c:ident => $body:expr) => {
         match $op {
-            $crate::tile::Reduction::Sum => { type $c = $crate::fold::Sum; $body }
-            $crate::tile::Reduction::Product => { type $c = $crate::fold::Product; $body }
-            $crate::tile::Reduction::Max => { type $c = $crate::fold::Max; $body }
-            $crate::tile::Reduction::Min => { type $c = $crate::fold::Min; $body }
-            $crate::tile::Reduction::And => { type $c = $crate::fold::And; $body }
-            $crate::tile::Reduction::Or => { type $c = $crate::fold::Or; $body }
+            $crate::tile::Reduction::Sum => {
+                type $c = $crate::fold::Sum;
+                $body
+            }
+            $crate::tile::Reduction::Product => {
+                type $c = $crate::fold::Product;
+                $body
+            }
+            $crate::tile::Reduction::Max => {
+                type $c = $crate::fold::Max;
+                $body
+            }
+            $crate::tile::Reduction::Min => {
+                type $c = $crate::fold::Min;
+                $body
+            }
+            $crate::tile::Reduction::And => {
+                type $c = $crate::fold::And;
+                $body
+            }
+            $crate::tile::Reduction::Or => {
+                type $c = $crate::fold::Or;
+                $body
+            }
         }
     };
 }

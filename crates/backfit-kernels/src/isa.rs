@@ -95,9 +95,9 @@ macro_rules! per_isa {
             unsafe {
                 match isa {
                     #[cfg(target_arch = "x86_64")]
-                    $crate::isa::Isa::Avx2 => avx2($($arg),*),
+                    $crate::isa::Isa::Avx2 => avx2 $(::<$($g),*>)? ($($arg),*),
                     #[cfg(target_arch = "x86_64")]
-                    $crate::isa::Isa::Avx512 => avx512($($arg),*),
+                    $crate::isa::Isa::Avx512 => avx512 $(::<$($g),*>)? ($($arg),*),
                     _ => $body($($arg),*),
                 }
             }

@@ -16,8 +16,11 @@ pub mod elem;
 mod fold;
 pub mod gather;
 pub mod gemm;
+#[cfg(test)]
+mod harness;
 #[macro_use]
 pub mod isa;
+mod index;
 pub mod machine;
 pub mod math;
 pub mod memory;
@@ -29,7 +32,7 @@ pub mod scatter;
 pub mod sort;
 mod stored;
 pub mod strided;
-pub mod tile;
-pub mod window;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod tile;
+pub mod window;

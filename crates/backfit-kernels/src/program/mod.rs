@@ -41,19 +41,9 @@ impl Program {
     /// Validates `functions`; `entry` has one base register, the start of a memory of `memory_bytes`.
     ///
     /// A function may call only functions before it in the list, so that there is no recursion.
-    pub fn new(
-        functions: Vec<Function>,
-        entry: usize,
-        memory_bytes: usize,
-    ) -> Result<Program, String> {
+    pub fn new(functions: Vec<Function>, entry: usize, memory_bytes: usize) -> Result<Program, String> {
         let needs = validate::validate(&functions, entry, memory_bytes)?;
-        Ok(Program {
-            functions,
-            entry,
-            memory_bytes,
-            scratch_bytes: needs.scratch_bytes,
-            registers: needs.registers,
-        })
+        Ok(Program { functions, entry, memory_bytes, scratch_bytes: needs.scratch_bytes, registers: needs.registers })
     }
 
     /// The functions, in order.

@@ -32,21 +32,10 @@ struct Walk<'a> {
 pub(super) fn check(program: &Program) -> Result<(), String> {
     let paths: Vec<Vec<Path>> = (program.functions.iter().enumerate())
         .map(|(function, f)| {
-            (f.steps.iter().enumerate())
-                .map(|(step, s)| Path {
-                    function,
-                    step,
-                    name: s.instruction.name(),
-                })
-                .collect()
+            (f.steps.iter().enumerate()).map(|(step, s)| Path { function, step, name: s.instruction.name() }).collect()
         })
         .collect();
-    let mut walk = Walk {
-        program,
-        paths: &paths,
-        touches: Vec::new(),
-        serial: 0,
-    };
+    let mut walk = Walk { program, paths: &paths, touches: Vec::new(), serial: 0 };
     walk.function(program.entry, &[0], false)
 }
 
@@ -59,9 +48,7 @@ impl<'a> Walk<'a> {
                 Instruction::Call(call) => {
                     for iteration in 0..call.trip_count {
                         let callee: Vec<usize> = (call.bases.iter())
-                            .map(|b| {
-                                at(bases, b.addr).wrapping_add_signed(b.stride * iteration as isize)
-                            })
+                            .map(|b| at(bases, b.addr).wrapping_add_signed(b.stride * iteration as isize))
                             .collect();
                         self.function(call.function, &callee, alone_here)?;
                     }

@@ -18,41 +18,26 @@ struct Checked {
     registers: usize,
 }
 
-pub(super) fn validate(
-    functions: &[Function],
-    entry: usize,
-    memory_bytes: usize,
-) -> Result<Needs, String> {
+pub(super) fn validate(functions: &[Function], entry: usize, memory_bytes: usize) -> Result<Needs, String> {
     let mut checked = Vec::with_capacity(functions.len());
     let mut scratch_bytes = 0;
     for (number, function) in functions.iter().enumerate() {
-        checked.push(
-            check_function(functions, &checked, number, &mut scratch_bytes).map_err(
-                |(step, error)| {
-                    let name = function.steps[step].instruction.name();
-                    format!("function {number}, step {step} ({name}): {error}")
-                },
-            )?,
-        );
+        checked.push(check_function(functions, &checked, number, &mut scratch_bytes).map_err(|(step, error)| {
+            let name = function.steps[step].instruction.name();
+            format!("function {number}, step {step} ({name}): {error}")
+        })?);
     }
-    let start = functions
-        .get(entry)
-        .ok_or("the entry function does not exist")?;
+    let start = functions.get(entry).ok_or("the entry function does not exist")?;
     let &[extent] = &start.bases[..] else {
         return Err("the entry function must have one base register".into());
     };
     if extent > memory_bytes || memory_bytes > isize::MAX as usize {
-        return Err(format!(
-            "the entry function needs {extent} bytes of {memory_bytes}"
-        ));
+        return Err(format!("the entry function needs {extent} bytes of {memory_bytes}"));
     }
     if checked[entry].align[0] > ALIGNMENT {
         return Err(format!("an access needs an alignment above {ALIGNMENT}"));
     }
-    Ok(Needs {
-        scratch_bytes,
-        registers: checked[entry].registers,
-    })
+    Ok(Needs { scratch_bytes, registers: checked[entry].registers })
 }
 
 fn check_function(
@@ -68,9 +53,8 @@ fn check_function(
         let at = |error| (i, error);
         match &step.instruction {
             Instruction::Call(call) => {
-                let callee = checked
-                    .get(call.function)
-                    .ok_or_else(|| at("calls a function that is not before it".into()))?;
+                let callee =
+                    checked.get(call.function).ok_or_else(|| at("calls a function that is not before it".into()))?;
                 let extents = &functions[call.function].bases;
                 check_call(call, extents, callee, function, &mut align).map_err(at)?;
                 below = below.max(callee.registers);
@@ -88,10 +72,7 @@ fn check_function(
             }
         }
     }
-    Ok(Checked {
-        align,
-        registers: function.bases.len() + below,
-    })
+    Ok(Checked { align, registers: function.bases.len() + below })
 }
 
 /// Checks one access against its base's extent, and raises the alignment asked of the base.
@@ -101,19 +82,9 @@ fn check_access(access: &Access, function: &Function, align: &mut [usize]) -> Re
         return Ok(());
     }
     let base = addr.base as usize;
-    let extent = *function
-        .bases
-        .get(base)
-        .ok_or_else(|| format!("there is no base register {base}"))?;
-    if addr
-        .offset
-        .checked_add(bytes)
-        .is_none_or(|end| end > extent)
-    {
-        return Err(format!(
-            "touches {bytes} bytes at base {base} + {}, past its extent of {extent}",
-            addr.offset
-        ));
+    let extent = *function.bases.get(base).ok_or_else(|| format!("there is no base register {base}"))?;
+    if addr.offset.checked_add(bytes).is_none_or(|end| end > extent) {
+        return Err(format!("touches {bytes} bytes at base {base} + {}, past its extent of {extent}", addr.offset));
     }
     raise_alignment(addr.offset, access.align, &mut align[base])
 }
@@ -135,23 +106,11 @@ fn check_call(
     align: &mut [usize],
 ) -> Result<(), String> {
     if call.bases.len() != extents.len() {
-        return Err(format!(
-            "passes {} bases for {}",
-            call.bases.len(),
-            extents.len()
-        ));
+        return Err(format!("passes {} bases for {}", call.bases.len(), extents.len()));
     }
-    for (j, (base, (&extent, &wanted))) in call
-        .bases
-        .iter()
-        .zip(extents.iter().zip(&callee.align))
-        .enumerate()
-    {
+    for (j, (base, (&extent, &wanted))) in call.bases.iter().zip(extents.iter().zip(&callee.align)).enumerate() {
         let register = base.addr.base as usize;
-        let limit = *caller
-            .bases
-            .get(register)
-            .ok_or_else(|| format!("there is no base register {register}"))?;
+        let limit = *caller.bases.get(register).ok_or_else(|| format!("there is no base register {register}"))?;
         let first = base.addr.offset as i128;
         let last = first + base.stride as i128 * (call.trip_count.max(1) as i128 - 1);
         if first.min(last) < 0 || first.max(last) + extent as i128 > limit as i128 {
@@ -160,10 +119,7 @@ fn check_call(
             ));
         }
         if call.trip_count > 1 && !base.stride.unsigned_abs().is_multiple_of(wanted) {
-            return Err(format!(
-                "base {j}: a stride of {} is not aligned to {wanted}",
-                base.stride
-            ));
+            return Err(format!("base {j}: a stride of {} is not aligned to {wanted}", base.stride));
         }
         raise_alignment(base.addr.offset, wanted, &mut align[register])
             .map_err(|error| format!("base {j} of the callee: {error}"))?;

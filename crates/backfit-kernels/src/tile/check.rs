@@ -147,9 +147,7 @@ impl Group {
                 }
                 to.lane == elem.lane()
             }
-            Op::Unary { op: Unary::IsFinite, elem, from, .. } => {
-                all(&[from], elem) && to.lane == Lane::I32
-            }
+            Op::Unary { op: Unary::IsFinite, elem, from, .. } => all(&[from], elem) && to.lane == Lane::I32,
             Op::Unary { op, elem, from, to } => all(&[from, to], elem) && unary_exists(op, elem),
             Op::Binary { op, elem, a, b, to } => all(&[a, b, to], elem) && binary_exists(op, elem),
             Op::Compare { elem, a, b, .. } => all(&[a, b], elem) && to.lane == Lane::I32,
@@ -157,9 +155,7 @@ impl Group {
                 lane(mask) == Lane::I32 && lane(on_true) == to.lane && lane(on_false) == to.lane
             }
             Op::Clamp { elem, low, value, high, to } => all(&[low, value, high, to], elem),
-            Op::Cast { source, target, from, .. } => {
-                all(&[from], source) && to.lane == target.lane()
-            }
+            Op::Cast { source, target, from, .. } => all(&[from], source) && to.lane == target.lane(),
             Op::ReducePrecision { exponent, mantissa, elem, from, to } => {
                 let (e, m) = if elem.lane() == Lane::F64 { (11, 52) } else { (8, 23) };
                 elem.is_float() && all(&[from, to], elem) && (1..=e).contains(&exponent) && mantissa <= m

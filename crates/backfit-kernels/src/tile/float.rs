@@ -131,7 +131,15 @@ pub(super) unsafe fn select_64(mask: *const u8, a: *const u8, b: *const u8, to: 
 
 /// A unary operation on f64 values.
 pub(super) unsafe fn unary_f64(op: Unary, x: *const u8, to: *mut u8, n: usize) {
-    let sign = |x: f64| if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { x };
+    let sign = |x: f64| {
+        if x > 0.0 {
+            1.0
+        } else if x < 0.0 {
+            -1.0
+        } else {
+            x
+        }
+    };
     match op {
         Unary::Neg => map!(n, to: f64, x: f64 => -x),
         Unary::Abs => map!(n, to: f64, x: f64 => x.abs()),

@@ -65,7 +65,13 @@ macro_rules! integer {
                 if $negative(b) {
                     return match self {
                         1 => 1,
-                        x if x == !0 => if b & 1 == 0 { 1 } else { !0 },
+                        x if x == !0 => {
+                            if b & 1 == 0 {
+                                1
+                            } else {
+                                !0
+                            }
+                        }
                         _ => 0,
                     };
                 }

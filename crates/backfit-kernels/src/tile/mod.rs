@@ -11,10 +11,10 @@ mod transfer;
 
 use crate::context::{Access, Context};
 pub use group::{
-    Binary, Comparison, Group, Load, MAX_OUTER, MAX_REDUCED_COLS, Op, Reduction, Slot, SlotId,
-    Store, TILE, Unary,
+    Binary, Comparison, Group, Load, MAX_OUTER, MAX_REDUCED_COLS, Op, Reduction, Slot, SlotId, Store, TILE, Unary,
 };
 use plan::Plan;
+pub(crate) use transfer::write_lanes;
 
 /// A fused group that is ready to run.
 #[derive(Clone, Debug)]
@@ -38,12 +38,8 @@ impl Tile {
     /// Declares what it touches.
     pub fn accesses(&self, push: &mut dyn FnMut(Access)) {
         let group = &self.group;
-        let loads = group.loads.iter().map(|l| {
-            group.access(l.addr, l.elem, &l.outer_strides, l.col_stride, false)
-        });
-        let stores = group.stores.iter().map(|s| {
-            group.access(s.addr, s.elem, &s.outer_strides, s.col_stride, true)
-        });
+        let loads = group.loads.iter().map(|l| group.access(l.addr, l.elem, &l.outer_strides, l.col_stride, false));
+        let stores = group.stores.iter().map(|s| group.access(s.addr, s.elem, &s.outer_strides, s.col_stride, true));
         loads.chain(stores).flatten().for_each(push);
     }
 

@@ -102,10 +102,8 @@ impl Plan {
             let slot = load.slot as usize;
             let mut transfer = self.transfer(load.addr, load.elem, load.slot, &axes.strides[i]);
             let single = writes[slot] == 1;
-            same[slot] = single
-                && transfer.outer.iter().all(|&s| s == 0)
-                && (whole || transfer.col == 0)
-                && !transfer.packed;
+            same[slot] =
+                single && transfer.outer.iter().all(|&s| s == 0) && (whole || transfer.col == 0) && !transfer.packed;
             transfer.direct = single && !stored[slot] && load.elem.fills_lane() && transfer.packed;
             if same[slot] { self.once_loads.push(transfer) } else { self.loads.push(transfer) }
         }
@@ -155,10 +153,7 @@ fn merge(group: &Group) -> Axes {
     sizes.push(group.cols);
     let loads = group.loads.iter().map(|l| (&l.outer_strides, l.col_stride));
     let stores = group.stores.iter().map(|s| (&s.outer_strides, s.col_stride));
-    let strides = loads
-        .chain(stores)
-        .map(|(outer, col)| outer.iter().copied().chain([col]).collect())
-        .collect();
+    let strides = loads.chain(stores).map(|(outer, col)| outer.iter().copied().chain([col]).collect()).collect();
     let mut axes = Axes { names: (0..sizes.len()).collect(), sizes, strides };
     let mut counted = [false; MAX_OUTER + 1];
     for op in &group.ops {

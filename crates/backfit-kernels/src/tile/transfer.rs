@@ -107,3 +107,12 @@ unsafe fn settle_body(elem: Elem, slot: *mut u8, n: usize) {
         }
     });
 }
+
+/// Writes `n` lane values to contiguous elements.
+///
+/// # Safety
+/// As for [`store`].
+pub(crate) unsafe fn write_lanes(isa: Isa, elem: Elem, from: *const u8, to: *mut u8, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { store(isa, elem, from, to, 1, n) }
+}
