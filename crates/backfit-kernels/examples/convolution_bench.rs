@@ -188,11 +188,25 @@ fn measure(name: &str, isa: Isa, team: &Team, c: Convolution, shape: Shape) {
             // SAFETY: the pointers are valid for the matrices.
             unsafe {
                 gemm::gemm(
-                    m, n, k,
-                    product.as_mut_ptr(), 1, n as isize, false,
-                    rhs.as_ptr(), 1, k as isize, false,
-                    columns.as_ptr(), 1, n as isize, false,
-                    0.0, 1.0, false, false, false, parallelism,
+                    m,
+                    n,
+                    k,
+                    product.as_mut_ptr(),
+                    1,
+                    n as isize,
+                    false,
+                    rhs.as_ptr(),
+                    1,
+                    k as isize,
+                    columns.as_ptr(),
+                    1,
+                    n as isize,
+                    0.0,
+                    1.0,
+                    false,
+                    false,
+                    false,
+                    parallelism,
                 );
             }
         },

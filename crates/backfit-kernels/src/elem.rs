@@ -37,9 +37,7 @@ impl Elem {
             Elem::F64 => Lane::F64,
             Elem::F32 | Elem::F16 | Elem::BF16 => Lane::F32,
             Elem::I64 | Elem::U64 => Lane::I64,
-            Elem::I32 | Elem::I16 | Elem::I8 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::Bool => {
-                Lane::I32
-            }
+            Elem::I32 | Elem::I16 | Elem::I8 | Elem::U32 | Elem::U16 | Elem::U8 | Elem::Bool => Lane::I32,
         }
     }
 

@@ -18,6 +18,7 @@ pub mod gather;
 pub mod gemm;
 #[cfg(test)]
 mod harness;
+mod index;
 #[macro_use]
 pub mod isa;
 mod index;

@@ -35,20 +35,9 @@ impl Machine {
         }
         let threads = pool.threads();
         let workspaces = (0..threads)
-            .map(|_| {
-                Ok(Workspace {
-                    registers: Vec::new(),
-                    scratch: Memory::new(64)?,
-                })
-            })
+            .map(|_| Ok(Workspace { registers: Vec::new(), scratch: Memory::new(64)? }))
             .collect::<Result<_, String>>()?;
-        Ok(Machine {
-            memory,
-            pool,
-            barrier: Barrier::new(threads),
-            isa,
-            workspaces,
-        })
+        Ok(Machine { memory, pool, barrier: Barrier::new(threads), isa, workspaces })
     }
 
     /// The memory.
@@ -82,9 +71,7 @@ impl Machine {
         }
         for workspace in &mut self.workspaces {
             if workspace.registers.len() < program.registers() {
-                workspace
-                    .registers
-                    .resize(program.registers(), std::ptr::null_mut());
+                workspace.registers.resize(program.registers(), std::ptr::null_mut());
             }
             if workspace.scratch.len() < program.scratch_bytes() {
                 workspace.scratch = Memory::new(program.scratch_bytes())?;
@@ -107,13 +94,7 @@ impl Machine {
         self.pool.run(&|thread| {
             // SAFETY: the pool runs each thread number once, below the number of workspaces.
             let Workspace { registers, scratch } = unsafe { &mut *workspaces.of(thread) };
-            let walker = Walker {
-                program,
-                barrier,
-                isa,
-                thread,
-                scratch: scratch.start(),
-            };
+            let walker = Walker { program, barrier, isa, thread, scratch: scratch.start() };
             // SAFETY: `reserve` made the registers and the scratch as long as the validated program needs,
             // and register 0 is the start of a memory that is long enough.
             barrier.guard(|| unsafe { walker.call(program.entry(), registers, threads) });
@@ -161,21 +142,14 @@ impl Walker<'_> {
                     for iteration in 0..call.trip_count as isize {
                         for (register, base) in rest.iter_mut().zip(&call.bases) {
                             let Addr { base: from, offset } = base.addr;
-                            *register = bases[from as usize]
-                                .wrapping_add(offset)
-                                .wrapping_offset(iteration * base.stride);
+                            *register =
+                                bases[from as usize].wrapping_add(offset).wrapping_offset(iteration * base.stride);
                         }
                         // SAFETY: validation checked extents and alignment for every iteration, and the number of registers.
                         unsafe { self.call(call.function, rest, threads) };
                     }
                 } else {
-                    let ctx = Context {
-                        thread: self.thread,
-                        threads,
-                        bases,
-                        isa: self.isa,
-                        scratch: self.scratch,
-                    };
+                    let ctx = Context { thread: self.thread, threads, bases, isa: self.isa, scratch: self.scratch };
                     // SAFETY: the program was validated, the bases are as promised, `isa` is supported.
                     unsafe { step.instruction.run(&ctx) };
                 }

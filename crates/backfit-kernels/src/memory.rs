@@ -25,11 +25,7 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// A memory of `bytes` zeroes, or an error where the size is impossible.
     pub fn new(bytes: usize) -> Result<Memory, String> {
-        let align = if bytes >= HUGE_PAGE {
-            HUGE_PAGE
-        } else {
-            ALIGNMENT
-        };
+        let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { ALIGNMENT };
         let layout = Layout::from_size_align(bytes.max(1), align)
             .map_err(|_| format!("a memory of {bytes} bytes is impossible"))?;
         // SAFETY: the layout's size is at least 1.

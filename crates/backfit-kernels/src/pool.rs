@@ -56,10 +56,7 @@ impl Pool {
             parked: (0..threads).map(|_| AtomicBool::new(false)).collect(),
             flush_subnormals,
         });
-        let mut pool = Pool {
-            shared,
-            workers: Vec::new(),
-        };
+        let mut pool = Pool { shared, workers: Vec::new() };
         for number in 1..threads {
             let shared = Arc::clone(&pool.shared);
             let worker = thread::Builder::new()
@@ -85,12 +82,7 @@ impl Pool {
         }
         // SAFETY: no worker reads `job` now (the last region has ended and `self` is borrowed exclusively). The pointer's
         // lifetime is erased, but no worker uses it after this call: we wait for `running` to reach 0 even if `job` panics.
-        unsafe {
-            *shared.job.get() = Some(std::mem::transmute::<
-                *const (dyn Fn(usize) + Sync),
-                *const Job,
-            >(job))
-        };
+        unsafe { *shared.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync), *const Job>(job)) };
         shared.running.store(self.workers.len(), Ordering::Relaxed);
         shared.epoch.fetch_add(1, Ordering::SeqCst);
         for (parked, worker) in shared.parked[1..].iter().zip(&self.workers) {
@@ -193,12 +185,7 @@ pub struct Barrier {
 impl Barrier {
     /// For `threads` threads.
     pub fn new(threads: usize) -> Barrier {
-        Barrier {
-            threads,
-            arrived: AtomicUsize::new(0),
-            epoch: AtomicUsize::new(0),
-            poisoned: AtomicBool::new(false),
-        }
+        Barrier { threads, arrived: AtomicUsize::new(0), epoch: AtomicUsize::new(0), poisoned: AtomicBool::new(false) }
     }
 
     /// Returns when all threads have called it. Panics where one of them has poisoned the barrier instead.
@@ -213,13 +200,8 @@ impl Barrier {
             self.epoch.store(epoch.wrapping_add(1), Ordering::Release);
             return;
         }
-        spin_until(|| {
-            self.epoch.load(Ordering::Acquire) != epoch || self.poisoned.load(Ordering::Relaxed)
-        });
-        assert!(
-            !self.poisoned.load(Ordering::Relaxed),
-            "another thread panicked"
-        );
+        spin_until(|| self.epoch.load(Ordering::Acquire) != epoch || self.poisoned.load(Ordering::Relaxed));
+        assert!(!self.poisoned.load(Ordering::Relaxed), "another thread panicked");
     }
 
     /// Calls `body`; where it panics, the threads that wait for this one panic too instead of waiting for ever.
@@ -253,9 +235,7 @@ impl FlushMode {
         }
         let former = control::read();
         control::write(former | control::FLUSH);
-        FlushMode {
-            former: Some(former),
-        }
+        FlushMode { former: Some(former) }
     }
 }
 

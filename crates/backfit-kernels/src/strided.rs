@@ -23,12 +23,7 @@ pub fn access(
     axes: impl Iterator<Item = (usize, isize)> + Clone,
     write: bool,
 ) -> Result<Access, String> {
-    let mut access = Access {
-        addr,
-        bytes: 0,
-        align: elem_bytes,
-        write,
-    };
+    let mut access = Access { addr, bytes: 0, align: elem_bytes, write };
     if axes.clone().any(|(size, _)| size == 0) {
         return Ok(access);
     }
@@ -42,9 +37,7 @@ pub fn access(
     let start = addr.offset as i128 + low * bytes;
     let length = (high - low + 1) * bytes;
     if start < 0 || start + length > isize::MAX as i128 {
-        return Err(format!(
-            "a strided region at {addr:?} leaves the address space"
-        ));
+        return Err(format!("a strided region at {addr:?} leaves the address space"));
     }
     access.addr.offset = start as usize;
     access.bytes = length as usize;
@@ -79,13 +72,8 @@ pub struct Walk<const K: usize> {
 impl<const K: usize> Walk<K> {
     /// A walk over `axes` (size and strides), standing at the start. At most [`MAX_RANK`] axes.
     pub fn new(axes: impl Iterator<Item = (usize, [isize; K])>) -> Self {
-        let mut walk = Walk {
-            rank: 0,
-            sizes: [1; MAX_RANK],
-            strides: [[0; K]; MAX_RANK],
-            index: [0; MAX_RANK],
-            offsets: [0; K],
-        };
+        let mut walk =
+            Walk { rank: 0, sizes: [1; MAX_RANK], strides: [[0; K]; MAX_RANK], index: [0; MAX_RANK], offsets: [0; K] };
         for (size, strides) in axes {
             walk.sizes[walk.rank] = size;
             walk.strides[walk.rank] = strides;
@@ -136,11 +124,7 @@ mod tests {
         let mut walk = Walk::new(axes.into_iter());
         let mut jumping = walk.clone();
         for number in 0..24 {
-            let (i, j, k) = (
-                number as isize / 12,
-                number as isize / 4 % 3,
-                number as isize % 4,
-            );
+            let (i, j, k) = (number as isize / 12, number as isize / 4 % 3, number as isize % 4);
             jumping.seek(number);
             assert_eq!(walk.offsets, [12 * i - 4 * j + k, i + 2 * j]);
             assert_eq!(jumping.offsets, walk.offsets);
@@ -153,10 +137,7 @@ mod tests {
     fn regions_before_the_base_or_past_the_address_space_are_refused() {
         let addr = Addr { base: 0, offset: 8 };
         let all = |axes: &[(usize, isize)]| access(addr, 4, axes.to_vec().into_iter(), false);
-        assert_eq!(
-            all(&[(3, -1)]).map(|a| (a.addr.offset, a.bytes)),
-            Ok((0, 12))
-        );
+        assert_eq!(all(&[(3, -1)]).map(|a| (a.addr.offset, a.bytes)), Ok((0, 12)));
         assert!(all(&[(4, -1)]).is_err());
         assert!(all(&[(usize::MAX, isize::MAX)]).is_err());
         assert_eq!(all(&[(0, 5), (7, 1)]).map(|a| a.bytes), Ok(0));

@@ -64,9 +64,7 @@ impl Buffer {
 
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: words are valid bytes, and any bytes are valid words.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.words.len() * 8)
-        }
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.words.len() * 8) }
     }
 
     /// Element `i` as f64.
@@ -142,7 +140,14 @@ macro_rules! instructions {
         }
     )*};
 }
-instructions!(crate::gemm::Gemm, crate::convolution::Convolution);
+instructions!(
+    crate::gemm::Gemm,
+    crate::convolution::Convolution,
+    crate::gather::Gather,
+    crate::scatter::Scatter,
+    crate::dynamic_copy::DynamicSlice,
+    crate::dynamic_copy::DynamicUpdateSlice
+);
 
 /// Runs on 1, 2 and 3 threads and on every supported instruction set, and returns the buffers afterwards. Asserts that
 /// all runs leave the same bits, that only declared bytes are written, and that no other bytes matter.
@@ -157,9 +162,7 @@ pub fn outputs(buffers: &[Buffer], instruction: &dyn Instruction) -> Vec<Buffer>
     let first = execute(buffers, instruction, 1, Isa::best());
     let inside = |base: usize, i: usize, write: bool| {
         accesses.iter().any(|a| {
-            a.addr.base as usize == base
-                && (a.write || !write)
-                && (a.addr.offset..a.addr.offset + a.bytes).contains(&i)
+            a.addr.base as usize == base && (a.write || !write) && (a.addr.offset..a.addr.offset + a.bytes).contains(&i)
         })
     };
     for (base, (before, after)) in buffers.iter().zip(&first).enumerate() {

@@ -5,7 +5,7 @@ use super::micro::{self, Engine};
 use super::pack::{self, Panel, Tapped};
 use crate::elem::Elem;
 use crate::isa::Isa;
-use half::{bf16, f16};
+use crate::stored::{self, BF16, F16};
 
 /// A stored element that is read as, and rounded from, the number type `T`.
 pub(crate) trait Stored<T>: Copy {
@@ -34,26 +34,26 @@ macro_rules! stored_half {
         impl Stored<f32> for $s {
             #[inline(always)]
             fn load(self) -> f32 {
-                self.to_f32()
+                stored::Stored::load(self)
             }
             #[inline(always)]
             fn store(value: f32) -> Self {
-                <$s>::from_f32(value)
+                stored::Stored::store(value)
             }
         }
         impl Stored<f64> for $s {
             #[inline(always)]
             fn load(self) -> f64 {
-                self.to_f64()
+                f64::from(stored::Stored::load(self))
             }
             #[inline(always)]
             fn store(value: f64) -> Self {
-                <$s>::from_f64(value)
+                stored::Stored::store(stored::round_to_odd(value))
             }
         }
     )*};
 }
-stored_half!(f16 bf16);
+stored_half!(F16 BF16);
 
 /// A strided run of elements in memory.
 #[derive(Clone, Copy)]
@@ -137,7 +137,7 @@ number!(f32, F32, |isa| match isa {
     #[cfg(target_arch = "aarch64")]
     Isa::Neon => &micro::NEON_F32,
     _ => &micro::PORTABLE_F32,
-}, F32 f32, F16 f16, BF16 bf16);
+}, F32 f32, F16 F16, BF16 BF16);
 number!(f64, F64, |isa| match isa {
     #[cfg(target_arch = "x86_64")]
     Isa::Avx2 => &micro::AVX2_F64,
@@ -146,7 +146,7 @@ number!(f64, F64, |isa| match isa {
     #[cfg(target_arch = "aarch64")]
     Isa::Neon => &micro::NEON_F64,
     _ => &micro::PORTABLE_F64,
-}, F64 f64, F32 f32, F16 f16, BF16 bf16);
+}, F64 f64, F32 f32, F16 F16, BF16 BF16);
 number!(i64, I64, |_isa| &micro::PORTABLE_I64,
     I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool u8);
 

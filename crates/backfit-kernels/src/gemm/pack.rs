@@ -61,7 +61,8 @@ unsafe fn transpose<S: Stored<T>, T: Scalar>(panel: &Panel, to: *mut T) {
         for i in (0..outer).step_by(4) {
             let rows: [*const S; 4] = std::array::from_fn(|r| from.offset((i + r) as isize * panel.outer_stride));
             for p in (0..inner).step_by(4) {
-                let [a, b, c, d] = [load4(rows[0].add(p)), load4(rows[1].add(p)), load4(rows[2].add(p)), load4(rows[3].add(p))];
+                let [a, b, c, d] =
+                    [load4(rows[0].add(p)), load4(rows[1].add(p)), load4(rows[2].add(p)), load4(rows[3].add(p))];
                 let to = to.add(p * panel.width + i);
                 store4(to, [a[0], b[0], c[0], d[0]]);
                 store4(to.add(panel.width), [a[1], b[1], c[1], d[1]]);
