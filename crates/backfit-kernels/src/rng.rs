@@ -69,11 +69,9 @@ per_isa! { fn blocks(key: [u32; 4], first: u64, words: &mut [u32]) = blocks_body
 #[inline(always)]
 fn blocks_body(key: [u32; 4], first: u64, words: &mut [u32]) {
     let [k0, k1, c2, c3] = key;
-    let mut block = first;
-    for four in words.chunks_mut(4) {
+    for (block, four) in (first..).zip(words.chunks_mut(4)) {
         let bits = philox([block as u32, (block >> 32) as u32, c2, c3], [k0, k1]);
         four.copy_from_slice(&bits[..four.len()]);
-        block += 1;
     }
 }
 

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn regions_before_the_base_or_past_the_address_space_are_refused() {
         let addr = Addr { base: 0, offset: 8 };
-        let all = |axes: &[(usize, isize)]| access(addr, 4, axes.to_vec().into_iter(), false);
+        let all = |axes: &[(usize, isize)]| access(addr, 4, axes.iter().copied(), false);
         assert_eq!(all(&[(3, -1)]).map(|a| (a.addr.offset, a.bytes)), Ok((0, 12)));
         assert!(all(&[(4, -1)]).is_err());
         assert!(all(&[(usize::MAX, isize::MAX)]).is_err());

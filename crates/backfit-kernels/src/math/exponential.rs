@@ -76,7 +76,7 @@ fn log_rest(f: f32) -> (f32, f32) {
     (s * (half_square + (even + odd)), -half_square)
 }
 
-const LOG_LN2_HIGH: f32 = 6.931_381_2e-1;
+const LOG_LN2_HIGH: f32 = 0.693_138_1;
 const LOG_LN2_LOW: f32 = 9.058_001e-6;
 /// Bits of √½.
 const SQRT_HALF: i32 = 0x3f35_04f3;
@@ -142,7 +142,7 @@ pub fn erf(x: f32) -> f32 {
         let q = a.mul_add(-3.883_964_4e-3, 2.425_462_2e-2);
         let p = p.mul_add(s, q);
         let p = p.mul_add(a, -1.067_778_8e-1);
-        let p = p.mul_add(a, -6.348_466_9e-1);
+        let p = p.mul_add(a, -0.634_846_7);
         let p = p.mul_add(a, -1.287_175_1e-1);
         1.0 - exp(p.mul_add(a, -a))
     };

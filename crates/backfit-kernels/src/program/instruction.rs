@@ -127,25 +127,25 @@ instructions! {
     Cumulative(Cumulative),
     /// Random bits.
     RngBits(RngBits),
-    ;
     /// A matrix product.
     Gemm(Gemm),
     /// A convolution.
     Convolution(Convolution),
-    /// A reduction over sliding windows.
-    ReduceWindow(ReduceWindow),
-    /// Scatters values to the chosen element of each window.
-    SelectAndScatter(SelectAndScatter),
     /// Reads slices at computed positions.
     Gather(Gather),
     /// Writes or adds slices at computed positions.
     Scatter(Scatter),
-    /// Sorts along an axis.
-    Sort(Sort),
     /// A slice at a computed position.
     DynamicSlice(DynamicSlice),
     /// An update at a computed position.
     DynamicUpdateSlice(DynamicUpdateSlice),
+    ;
+    /// A reduction over sliding windows.
+    ReduceWindow(ReduceWindow),
+    /// Scatters values to the chosen element of each window.
+    SelectAndScatter(SelectAndScatter),
+    /// Sorts along an axis.
+    Sort(Sort),
 }
 
 impl From<Call> for Instruction {

@@ -2,6 +2,8 @@
 
 mod instruction;
 mod races;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 pub use instruction::{Call, CallBase, Instruction};
