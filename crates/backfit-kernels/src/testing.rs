@@ -146,7 +146,10 @@ instructions!(
     crate::gather::Gather,
     crate::scatter::Scatter,
     crate::dynamic_copy::DynamicSlice,
-    crate::dynamic_copy::DynamicUpdateSlice
+    crate::dynamic_copy::DynamicUpdateSlice,
+    crate::window::reduce::ReduceWindow,
+    crate::window::select::SelectAndScatter,
+    crate::sort::Sort
 );
 
 /// Runs on 1, 2 and 3 threads and on every supported instruction set, and returns the buffers afterwards. Asserts that

@@ -83,8 +83,7 @@ impl Source {
         let extents = spatial.map(|s| s.extent());
         let plane = volume(spatial, Spatial::extent);
         let count = channels.len();
-        let last = channels.len() > 1
-            && self.strides.channel.unsigned_abs() < self.strides.spatial[2].unsigned_abs();
+        let last = channels.len() > 1 && self.strides.channel.unsigned_abs() < self.strides.spatial[2].unsigned_abs();
         let unit = if last { count } else { 1 };
         let strides = Strides {
             image: (count * plane) as isize,
@@ -104,11 +103,11 @@ impl Source {
         }
         let axis = |d: usize| (valid[d].count, base(d) * strides.spatial[d], self.strides.spatial[d]);
         let channel = (count, strides.channel, self.strides.channel);
-        let (middle, run) = if last { ([axis(0), axis(1), axis(2)], channel) } else { ([channel, axis(0), axis(1)], axis(2)) };
+        let (middle, run) =
+            if last { ([axis(0), axis(1), axis(2)], channel) } else { ([channel, axis(0), axis(1)], axis(2)) };
         let size = self.elem.size() as isize;
         for image in 0..images as isize {
-            let [to_image, from_image] =
-                [start[0] + image * strides.image, start[1] + image * self.strides.image];
+            let [to_image, from_image] = [start[0] + image * strides.image, start[1] + image * self.strides.image];
             for_each(middle, |to_offset, from_offset| {
                 // SAFETY: valid positions lie inside the source and inside the view.
                 unsafe {

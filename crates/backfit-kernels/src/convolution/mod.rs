@@ -201,8 +201,7 @@ impl Convolution {
             Scratch { image: start, kernel: kernel_at, panel: panel_at, sums: panel_at.add(panel) }
         };
         let row_blocks = plan.spatial[plan.axis].output.div_ceil(plan.rows);
-        let image_blocks =
-            self.batch.div_ceil(plan.images).next_multiple_of(ctx.threads).min(self.batch);
+        let image_blocks = self.batch.div_ceil(plan.images).next_multiple_of(ctx.threads).min(self.batch);
         let units = self.groups * image_blocks * row_blocks;
         let uneven = !units.is_multiple_of(ctx.threads) && units < 4 * ctx.threads;
         let wide = self.out_channels >= ctx.threads * CHANNEL_GRAIN;

@@ -118,9 +118,8 @@ fn expected(c: &Convolution, lhs: &Buffer, rhs: &Buffer, [g, b, o]: [usize; 3], 
     let kernel: Vec<usize> = c.spatial.iter().map(|s| s.kernel).collect();
     for i in 0..c.in_channels {
         for tap in indices(&kernel) {
-            let mut from = g as isize * c.lhs_group_stride
-                + b as isize * c.lhs_batch_stride
-                + i as isize * c.lhs_feature_stride;
+            let mut from =
+                g as isize * c.lhs_group_stride + b as isize * c.lhs_batch_stride + i as isize * c.lhs_feature_stride;
             let mut with = (c.rhs.addr.offset / c.rhs.elem.size()) as isize
                 + g as isize * c.rhs_group_stride
                 + i as isize * c.rhs_in_stride

@@ -116,8 +116,7 @@ impl Unit<'_> {
     fn channels_are_columns(&self) -> bool {
         let row = self.spatial[2];
         let positions_fill = row.stride == 1 && row.output >= FILLS_REGISTERS;
-        self.out.channel == 1 && row.out_stride != 1
-            || self.out_channels >= FILLS_REGISTERS && !positions_fill
+        self.out.channel == 1 && row.out_stride != 1 || self.out_channels >= FILLS_REGISTERS && !positions_fill
     }
 
     fn positions(&self) -> usize {
@@ -170,8 +169,7 @@ impl Unit<'_> {
     fn offsets<T>(&self, view: &View<T>, range: Range<usize>) -> [isize; LISTED] {
         let mut offsets = [0; LISTED];
         let [depth, height, width] = self.spatial.map(|s| s.output);
-        let steps: [isize; 3] =
-            std::array::from_fn(|d| self.spatial[d].stride as isize * view.strides.spatial[d]);
+        let steps: [isize; 3] = std::array::from_fn(|d| self.spatial[d].stride as isize * view.strides.spatial[d]);
         let mut next = 0;
         let mut position = range.start;
         while position < range.end {

@@ -1,8 +1,12 @@
 //! Select and scatter: the gradient of max-pooling.
 
+use super::check_sizes;
 use crate::context::{Access, Addr, Context};
 use crate::elem::Elem;
-use crate::strided;
+use crate::fold::{Combine, Sum};
+use crate::gemm::check_distinct;
+use crate::stored::{Stored, with_stored};
+use crate::strided::{self, MAX_RANK, Walk};
 
 /// Which element of a window is selected. The first wins among equals; the first NaN wins over all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,4 +56,209 @@ pub struct SelectAndScatter {
     pub output: Addr,
     /// Dimensions, outermost first.
     pub dims: Vec<SelectDim>,
+}
+
+/// Windowed dimensions that are offered.
+const MAX_WINDOWED: usize = 3;
+
+const ONE: SelectDim = SelectDim {
+    operand: 1,
+    source: 1,
+    size: 1,
+    stride: 1,
+    padding_low: 0,
+    operand_stride: 0,
+    source_stride: 0,
+    output_stride: 0,
+};
+
+impl SelectDim {
+    /// Whether windows hold one element each, their own.
+    fn is_plain(&self) -> bool {
+        self.size == 1 && self.stride == 1 && self.padding_low == 0 && self.operand == self.source
+    }
+
+    /// The operand positions of window `s`.
+    fn window(&self, s: usize) -> std::ops::Range<isize> {
+        let start = (s * self.stride) as isize - self.padding_low;
+        start.max(0)..(start + self.size as isize).min(self.operand as isize)
+    }
+}
+
+impl SelectAndScatter {
+    /// The regions that a run touches.
+    pub fn accesses(&self, push: &mut dyn FnMut(Access)) {
+        if let Ok(regions) = self.regions() {
+            regions.into_iter().for_each(push);
+        }
+    }
+
+    /// Whether the fields are consistent.
+    pub fn check(&self) -> Result<(), String> {
+        if self.dims.len() > MAX_RANK {
+            return Err(format!("{} dimensions; at most {MAX_RANK}", self.dims.len()));
+        }
+        if self.dims.iter().filter(|d| !d.is_plain()).count() > MAX_WINDOWED {
+            return Err(format!("more than {MAX_WINDOWED} dimensions with windows"));
+        }
+        for d in &self.dims {
+            if d.stride == 0 {
+                return Err("strides of windows are at least 1".into());
+            }
+            check_sizes([d.operand, d.source, d.size, d.stride], d.padding_low)?;
+        }
+        self.regions()?;
+        check_distinct(self.dims.iter().map(|d| (d.operand, d.output_stride)).collect())
+    }
+
+    /// Bytes of private scratch that each thread needs.
+    pub fn scratch_bytes(&self) -> usize {
+        0
+    }
+
+    fn regions(&self) -> Result<[Access; 3], String> {
+        strided::product(self.dims.iter().map(|d| d.operand))?;
+        strided::product(self.dims.iter().map(|d| d.source))?;
+        let bytes = self.elem.size();
+        let operand = self.dims.iter().map(|d| (d.operand, d.operand_stride));
+        let source = self.dims.iter().map(|d| (d.source, d.source_stride));
+        let output = self.dims.iter().map(|d| (d.operand, d.output_stride));
+        Ok([
+            strided::access(self.operand, bytes, operand, false)?,
+            strided::access(self.source, bytes, source, false)?,
+            strided::access(self.output, bytes, output, true)?,
+        ])
+    }
+
+    /// Computes this thread's part: threads share the positions of the dimensions without windows.
+    ///
+    /// # Safety
+    /// The instruction passed `check`, and the context fulfils its invariant.
+    pub unsafe fn run(&self, ctx: &Context) {
+        with_stored!(self.elem, S => {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match self.select {
+                    Select::Max => self.run_as::<S>(ctx, |new, old| new > old),
+                    Select::Min => self.run_as::<S>(ctx, |new, old| new < old),
+                }
+            }
+        });
+    }
+
+    unsafe fn run_as<S: Stored>(&self, ctx: &Context, better: impl Fn(S::Lane, S::Lane) -> bool)
+    where
+        S::Lane: PartialOrd,
+        Sum: Combine<S::Lane>,
+    {
+        let plain = || self.dims.iter().filter(|d| d.is_plain());
+        let mut windowed = [ONE; MAX_WINDOWED];
+        for (slot, dim) in windowed.iter_mut().zip(self.dims.iter().filter(|d| !d.is_plain())) {
+            *slot = *dim;
+        }
+        let planes: usize = plain().map(|d| d.operand).product();
+        let mut walk = Walk::new(plain().map(|d| (d.operand, [d.operand_stride, d.source_stride, d.output_stride])));
+        let mine = ctx.share(planes, 1);
+        walk.seek(mine.start);
+        for _ in mine {
+            let [operand, source, output] = walk.offsets;
+            // SAFETY: offsets of elements lie inside the declared accesses; planes of threads are disjoint.
+            unsafe {
+                let plane = Plane {
+                    dims: &windowed,
+                    operand: ctx.pointer::<S>(self.operand).offset(operand),
+                    source: ctx.pointer::<S>(self.source).offset(source),
+                    output: ctx.pointer::<S>(self.output).offset(output),
+                };
+                plane.clear();
+                plane.scatter(&better);
+            }
+            walk.advance();
+        }
+    }
+}
+
+/// The windowed dimensions at one position of the others.
+struct Plane<'a, S> {
+    dims: &'a [SelectDim; MAX_WINDOWED],
+    operand: *const S,
+    source: *const S,
+    output: *mut S,
+}
+
+impl<S: Stored> Plane<'_, S>
+where
+    S::Lane: PartialOrd,
+    Sum: Combine<S::Lane>,
+{
+    /// Fills the output with zeros.
+    unsafe fn clear(&self) {
+        let [a, b, c] = self.dims;
+        for z in 0..a.operand as isize {
+            for y in 0..b.operand as isize {
+                let row = z * a.output_stride + y * b.output_stride;
+                for x in 0..c.operand as isize {
+                    // SAFETY: the element lies inside the output.
+                    unsafe { *self.output.offset(row + x * c.output_stride) = S::store(Sum::NEUTRAL) };
+                }
+            }
+        }
+    }
+
+    /// Adds every source element where its window selects.
+    unsafe fn scatter(&self, better: &impl Fn(S::Lane, S::Lane) -> bool) {
+        let [a, b, c] = self.dims;
+        for z in 0..a.source {
+            for y in 0..b.source {
+                let row = z as isize * a.source_stride + y as isize * b.source_stride;
+                for x in 0..c.source {
+                    let windows = [a.window(z), b.window(y), c.window(x)];
+                    // SAFETY: windows are cut to the operand; the source element lies inside the source.
+                    unsafe {
+                        if let Some(selected) = self.select(&windows, better) {
+                            let add = (*self.source.offset(row + x as isize * c.source_stride)).load();
+                            let to = self.output.offset(selected);
+                            *to = S::store(Sum::combine((*to).load(), add));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Offset in the output of the element that a window selects.
+    #[inline(always)]
+    unsafe fn select(
+        &self,
+        [zs, ys, xs]: &[std::ops::Range<isize>; 3],
+        better: &impl Fn(S::Lane, S::Lane) -> bool,
+    ) -> Option<isize> {
+        let [a, b, c] = self.dims;
+        let mut best = None;
+        for z in zs.clone() {
+            for y in ys.clone() {
+                let from = z * a.operand_stride + y * b.operand_stride;
+                let to = z * a.output_stride + y * b.output_stride;
+                for x in xs.clone() {
+                    // SAFETY: the caller's windows lie inside the operand.
+                    let value = unsafe { *self.operand.offset(from + x * c.operand_stride) }.load();
+                    let wins = match best {
+                        None => true,
+                        Some((old, _)) => better(value, old) || is_nan(value) && !is_nan(old),
+                    };
+                    if wins {
+                        best = Some((value, to + x * c.output_stride));
+                    }
+                }
+            }
+        }
+        best.map(|(_, offset)| offset)
+    }
+}
+
+/// Whether a value differs from itself.
+#[inline(always)]
+#[allow(clippy::eq_op)]
+fn is_nan<T: PartialOrd>(value: T) -> bool {
+    value != value
 }
