@@ -9,6 +9,7 @@ pub mod definition;
 pub mod derive;
 pub mod elementwise;
 pub mod norm;
+pub mod pooling;
 pub mod reduction;
 pub mod structure;
 pub mod update;
@@ -35,11 +36,13 @@ ops! {
     /// Composites: Activations.
     relu leaky_relu elu relu6 silu gelu gelu_tanh sigmoid softplus square clip_by_value
     /// Statistics and norms.
-    mean variance softmax log_softmax logsumexp layer_norm rms_norm group_norm
+    mean variance softmax log_softmax logsumexp layer_norm rms_norm group_norm batch_norm
     /// Linear algebra.
     linear matmul
+    /// Convolution and pooling.
+    conv2d conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d global_max_pool2d
     /// Embedding and randomness.
-    one_hot
+    embedding one_hot take_along_axis detach
     /// Losses and metrics.
     softmax_cross_entropy cross_entropy binary_cross_entropy_with_logits mse l1 huber accuracy
     /// Optimizers.
