@@ -91,7 +91,7 @@ fn node_problem(function: &Function, node: &Node, what: impl std::fmt::Display) 
 }
 
 /// Which functions become programs: those that entry points reach without crossing a claim. Entry points are
-/// functions that nothing calls and that are no composite's body.
+/// functions that nothing calls and that are no composite's body; so passes prune what they leave unreached.
 fn compiled(module: &Module, claimed: &impl Fn(&Function) -> bool) -> Vec<bool> {
     let mut called = vec![false; module.functions.len()];
     let callees = |f: &Function| f.nodes.iter().filter_map(|n| callee(&n.op)).collect::<Vec<FuncId>>();

@@ -193,7 +193,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A composite's body is a pure function of inputs, and is what the registry says, where the name is known.
+    /// A composite's body is a pure function of inputs, which the registry accepts where it knows the name. How many
+    /// results there are depends on the operands of the call.
     fn composite(&mut self, composite: &Composite) {
         let name = &composite.name;
         for param in self.function.params.iter().filter(|p| p.role != Role::Input) {
@@ -206,10 +207,6 @@ impl<'a> Checker<'a> {
         let Kind::Composite(rules) = &definition.kind else {
             return self.report(format!("'{name}' is a primitive, not a composite"));
         };
-        if self.function.results.len() != rules.results {
-            let found = self.function.results.len();
-            self.report(format!("'{name}' has {} results, its body has {found}", rules.results));
-        }
         let types: Option<Vec<Type>> = self.function.params.iter().map(|p| self.ty(p.value).cloned()).collect();
         if let Some(Err(why)) = types.map(|types| (rules.check)(&types, &composite.attributes)) {
             self.report(format!("{name}: {why}"));
