@@ -14,6 +14,7 @@ pub mod interp;
 pub mod literal;
 pub mod op;
 pub mod ops;
+pub mod random;
 pub mod rewrite;
 pub mod shape;
 pub mod text;

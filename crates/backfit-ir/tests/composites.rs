@@ -2,7 +2,9 @@
 
 mod composites {
     mod activations;
+    mod layers;
     mod losses;
+    mod random;
     mod samples;
     mod support;
 }

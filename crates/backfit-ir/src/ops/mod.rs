@@ -42,7 +42,9 @@ ops! {
     /// Convolution and pooling.
     conv2d conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d global_max_pool2d
     /// Embedding and randomness.
-    embedding one_hot take_along_axis detach
+    embedding one_hot take_along_axis detach fold_in random_uniform random_normal dropout
+    /// Attention.
+    scaled_dot_product_attention rotary_embedding
     /// Losses and metrics.
     softmax_cross_entropy cross_entropy binary_cross_entropy_with_logits mse l1 huber accuracy
     /// Optimizers.
