@@ -31,9 +31,9 @@ pub trait Optimizer: Debug + Send + Sync {
         vec!["learning_rate"]
     }
 
-    /// Their values at a step (counted from 1) with this learning rate.
-    fn hyper_values(&self, _step: u64, learning_rate: f64) -> Vec<f64> {
-        vec![learning_rate]
+    /// Writes their values at a step (counted from 1) with this learning rate, in the order of [`Optimizer::hypers`].
+    fn hyper_values(&self, _step: u64, learning_rate: f64, values: &mut [f64]) {
+        values.fill(learning_rate);
     }
 
     /// The learning rate before any schedule.
@@ -130,9 +130,11 @@ impl Optimizer for Adam {
         vec!["learning_rate", "bias_correction1", "bias_correction2"]
     }
 
-    fn hyper_values(&self, step: u64, learning_rate: f64) -> Vec<f64> {
-        let t = step as f64;
-        vec![learning_rate, 1.0 - self.rule.beta1.powf(t), 1.0 - self.rule.beta2.powf(t)]
+    fn hyper_values(&self, step: u64, learning_rate: f64, values: &mut [f64]) {
+        let corrections = [self.rule.beta1, self.rule.beta2].map(|beta| 1.0 - beta.powf(step as f64));
+        for (value, new) in values.iter_mut().zip([learning_rate, corrections[0], corrections[1]]) {
+            *value = new;
+        }
     }
 
     fn learning_rate(&self) -> f64 {
@@ -182,8 +184,8 @@ impl Optimizer for AdamW {
         self.0.hypers()
     }
 
-    fn hyper_values(&self, step: u64, learning_rate: f64) -> Vec<f64> {
-        self.0.hyper_values(step, learning_rate)
+    fn hyper_values(&self, step: u64, learning_rate: f64, values: &mut [f64]) {
+        self.0.hyper_values(step, learning_rate, values);
     }
 
     fn learning_rate(&self) -> f64 {

@@ -257,7 +257,7 @@ fn all_finite(step: &Graph, gradients: &[Tensor]) -> Tensor {
 
 /// Counts the step in the key of random operators, if there are any.
 fn advance_key(step: &Graph, main: &Function, guard: impl Fn(&Tensor, &Tensor) -> Tensor) {
-    let Some(param) = main.params.iter().find(|p| p.name == backfit_ir::random::KEY) else { return };
+    let Some(param) = main.params.iter().find(|p| p.name == backfit_ir::random::RNG_KEY) else { return };
     let key = step.tensor(param.value);
     let one = step.constant(Literal::from_i64(key.ty().clone(), &[0, 0, 1, 0]));
     step.update(&key, &guard(&(&key + &one), &key));
@@ -288,7 +288,7 @@ fn define_init(step: &Graph, residents: &[(Resident, Option<Init>)]) -> Option<F
         let own = || key.fold_in(&site);
         let (dtype, shape) = (resident.ty.dtype, resident.ty.shape.clone());
         let value = match init {
-            _ if resident.name == backfit_ir::random::KEY => key.clone(),
+            _ if resident.name == backfit_ir::random::RNG_KEY => key.clone(),
             None => old.like(0.0),
             Some(Init::Constant(c)) => old.like(*c),
             Some(Init::Uniform { low, high }) => own().random_uniform(shape, *low, *high, dtype),

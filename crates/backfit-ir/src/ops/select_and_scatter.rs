@@ -109,17 +109,16 @@ fn chosen(extreme: Extreme, window: &Window, x: &Tensor, source: &Tensor) -> Ten
     let n = x.shape().elements();
     let padded = (0..x.rank()).map(|a| window.pad_low[a] + x.shape()[a] + window.pad_high[a]);
     let dtype = index_dtype(padded.fold(n, usize::max));
-    let strides = x.shape().strides();
     let mut position = graph.full(Type::new(dtype, [rows, columns]), 0.0);
     let mut inside = graph.full(Type::new(DType::Bool, [rows, columns]), 1.0);
-    for axis in 0..x.rank() {
+    for (axis, stride) in x.shape().strides().into_iter().enumerate() {
         let start = &graph.iota(dtype, source.shape(), axis) * window.stride[axis] as f64;
         let step = &graph.iota(dtype, &window.size[..], axis) * window.dilation[axis] as f64;
         let padded = &start.reshape([rows, 1]) + &step.reshape([1, columns]);
         let at = &padded + -(window.pad_low[axis] as f64);
         let (first, end) = (at.like(0.0), at.like(x.shape()[axis] as f64));
         inside = both(&inside, &both(&at.ge(&first), &at.lt(&end)));
-        position = &position + &(&at * strides[axis] as f64);
+        position = &position + &(&at * stride as f64);
     }
     let nowhere = position.like(n as f64);
     let position = graph.push1(Op::Select, &[&inside, &position, &nowhere]);

@@ -1,0 +1,81 @@
+//! Running a module's last function on the interpreter and on targets, and comparing.
+
+use backfit_compile::target::{Executable, Program};
+use backfit_cpu::Cpu;
+use backfit_ir::interp::{Array, Options, run};
+use backfit_ir::ops::Tolerance;
+use backfit_ir::{DType, Error, FuncId, Literal, Module};
+
+/// The last function of a module.
+pub fn last(module: &Module) -> FuncId {
+    FuncId(module.functions.len() as u32 - 1)
+}
+
+/// Results by the interpreter.
+///
+/// # Errors
+/// Arguments that do not fit.
+pub fn interpret(module: &Module, inputs: &[Literal], options: Options) -> Result<Vec<Literal>, Error> {
+    let arguments: Vec<Array> = inputs.iter().map(Array::from_literal).collect();
+    Ok(run(module, last(module), &arguments, options)?.iter().map(Array::to_literal).collect())
+}
+
+/// Results by the CPU target.
+///
+/// # Errors
+/// Where it does not compile or run.
+pub fn on_cpu(cpu: &Cpu, module: &Module, inputs: &[Literal]) -> Result<Vec<Literal>, Error> {
+    let program = Program { module: module.clone(), functions: vec![("main".to_owned(), last(module))] };
+    let mut executable = cpu.build(&program)?;
+    for program in executable.programs() {
+        program.check_races().map_err(backfit_ir::Problem::new)?;
+    }
+    for (i, input) in inputs.iter().enumerate() {
+        executable.input(0, i).copy_from_slice(input.bytes());
+    }
+    executable.run(0)?;
+    let outputs = executable.signatures()[0].outputs.clone();
+    let read = |(i, port): (usize, &backfit_compile::target::Port)| {
+        Literal::from_bytes(port.ty.clone(), executable.output(0, i)).expect("as many bytes as the type says")
+    };
+    Ok(outputs.iter().enumerate().map(read).collect())
+}
+
+/// The distance from 1 to the next number of a float dtype.
+pub fn epsilon(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::EPSILON,
+        DType::F32 => f64::from(f32::EPSILON),
+        DType::F16 => 1.0 / 1024.0,
+        DType::BF16 => 1.0 / 128.0,
+        _ => 0.0,
+    }
+}
+
+/// The first element in which `found` is further from `expected` than the tolerance allows, in words.
+pub fn difference(expected: &Literal, found: &Literal, tolerance: Tolerance) -> Option<String> {
+    if expected.ty() != found.ty() {
+        return Some(format!("{} instead of {}", found.ty(), expected.ty()));
+    }
+    let dtype = expected.ty().dtype;
+    if !dtype.is_float() {
+        let at = expected.to_i64().iter().zip(found.to_i64()).position(|(a, b)| *a != b)?;
+        return Some(format!("element {at}: {} instead of {}", found.to_i64()[at], expected.to_i64()[at]));
+    }
+    let (want, have) = (expected.to_f64(), found.to_f64());
+    let norm = want.iter().filter(|v| v.is_finite()).fold(0.0f64, |a, b| a.max(b.abs()));
+    let tiny = match dtype {
+        DType::F16 => 6e-8,
+        DType::F32 | DType::BF16 => 1e-37,
+        _ => 1e-300,
+    };
+    let close = |w: f64, h: f64| match tolerance {
+        _ if w.is_nan() || h.is_nan() => w.is_nan() && h.is_nan(),
+        _ if w == h => w.is_sign_negative() == h.is_sign_negative() || w != 0.0 || !matches!(tolerance, Tolerance::Exact),
+        Tolerance::Exact => false,
+        Tolerance::Element(ulps) => (w - h).abs() <= ulps * epsilon(dtype) * w.abs() + tiny,
+        Tolerance::Norm(ulps) => (w - h).abs() <= ulps * epsilon(dtype) * norm + tiny,
+    };
+    let at = want.iter().zip(&have).position(|(&w, &h)| !close(w, h))?;
+    Some(format!("element {at}: {:e} instead of {:e}", have[at], want[at]))
+}
