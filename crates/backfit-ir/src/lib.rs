@@ -29,5 +29,6 @@ pub use init::Init;
 pub use literal::Literal;
 pub use op::Op;
 pub use ops::{OpDef, Vjp};
+pub use random::RNG_KEY;
 pub use shape::{MAX_RANK, Shape, Type};
 pub use verify::{Stage, verify};
