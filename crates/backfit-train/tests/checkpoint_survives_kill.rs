@@ -55,16 +55,22 @@ fn writer() {
     };
     let started = Instant::now();
     let first = Checkpoint::load(&file).and_then(|c| c.get::<i32>(key::STEP)).unwrap_or(0);
+    say("writing");
     for step in first + 1.. {
         let write = |out: &mut dyn Write| checkpoint(step).write_to(&mut Slow(out)).map_err(io::Error::other);
         match mode.as_str() {
             "atomic" => atomic_file::replace(&file, write).unwrap(),
             _ => write(&mut File::create(&file).unwrap()).unwrap(),
         }
-        println!("\nsaved {step}");
-        io::stdout().flush().unwrap();
+        say(&format!("saved {step}"));
         assert!(started.elapsed() < Duration::from_secs(30), "nobody killed the writer");
     }
+}
+
+/// Tells the parent, on a line of its own.
+fn say(what: &str) {
+    println!("\n{what}");
+    io::stdout().flush().unwrap();
 }
 
 /// What one kill left.
@@ -82,10 +88,11 @@ fn kill_once(mode: &str, file: &Path, after: Duration) -> Outcome {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "writing"), "the writer did not start");
     sleep(after);
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let confirmed = lines.filter_map(|l| l.strip_prefix("saved ")?.parse().ok()).last().unwrap_or(0);
     let found = Checkpoint::load(file).map_err(|e| e.to_string()).and_then(|loaded| {
         let step = loaded.get(key::STEP).map_err(|e| e.to_string())?;
@@ -111,8 +118,8 @@ fn kill_often(mode: &str, mut enough: impl FnMut(&Outcome) -> bool) {
     let started = Instant::now();
     for round in 0.. {
         assert!(started.elapsed() < Duration::from_secs(60), "{mode}: not enough after {round} kills");
-        // Spread over starting, writing and renaming.
-        let after = Duration::from_micros(4_000 + (round * 7_919) % 31_000);
+        // Spread over loading, writing and renaming.
+        let after = Duration::from_micros((round * 7_919) % 31_000);
         if enough(&kill_once(mode, &file, after)) {
             break;
         }
@@ -128,9 +135,8 @@ fn a_killed_writer_leaves_the_old_checkpoint_or_the_new_one() {
         assert!(found >= outcome.confirmed.max(latest), "step {found}, confirmed {}", outcome.confirmed);
         latest = found;
         amid += i32::from(outcome.left_a_draft);
-        amid >= 120
+        amid >= 120 && latest >= 50
     });
-    assert!(latest > 50, "only {latest} checkpoints were completed between the kills");
 }
 
 /// The harness can fail: it finds the losses of a writer that opens the file itself.

@@ -184,7 +184,9 @@ impl Checkpoint {
         let (Some(version), Some(sha256)) = (version, sha256) else {
             let problem =
                 refuse("the file is no checkpoint of Backfit", format!("it does not say '{FORMAT}' and '{SHA256}'"));
-            return Err(problem.help("weights of other origin are loaded as such, without a run").into());
+            return Err(problem
+                .help("weights of other origin can begin a run, but a run cannot be resumed from them")
+                .into());
         };
         if version != FORMAT_VERSION.to_string() {
             let why = format!("it has format '{version}', known is {FORMAT_VERSION}");

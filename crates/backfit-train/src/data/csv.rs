@@ -4,7 +4,7 @@ use super::dataset::Dataset;
 use crate::reading::open;
 use backfit_ir::{DType, Error, Literal, Place, Problem, Result, Type};
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Trim};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -121,7 +121,7 @@ impl Table {
 
     fn names(&self, first: &StringRecord) -> Vec<String> {
         if self.header {
-            first.iter().map(|name| name.trim_start_matches('\u{feff}').to_string()).collect()
+            first.iter().map(str::to_string).collect()
         } else {
             (1..=first.len()).map(|n| n.to_string()).collect()
         }
@@ -227,21 +227,19 @@ fn classes(labels: &[String], order: ClassOrder) -> (Vec<i64>, Option<Vec<String
     if let Some(numbers) = numbers {
         return (numbers, None);
     }
-    let sorted: Vec<&String> = labels.iter().collect::<BTreeSet<_>>().into_iter().collect();
-    let rank = |label| sorted.binary_search(&label).unwrap_or_default();
-    let mut names: Vec<String> = Vec::new();
-    let mut number_of_rank: Vec<Option<i64>> = vec![None; sorted.len()];
+    let mut in_order: Vec<&String> = labels.iter().collect();
     if order == ClassOrder::Sorted {
-        names = sorted.iter().map(|&name| name.clone()).collect();
-        number_of_rank = (0..sorted.len() as i64).map(Some).collect();
+        in_order.sort_unstable();
     }
-    let number = |label| {
-        *number_of_rank[rank(label)].get_or_insert_with(|| {
+    let mut names = Vec::new();
+    let mut number_of = BTreeMap::new();
+    for label in in_order {
+        number_of.entry(label).or_insert_with(|| {
             names.push(label.clone());
             names.len() as i64 - 1
-        })
-    };
-    (labels.iter().map(number).collect(), Some(names))
+        });
+    }
+    (labels.iter().map(|label| number_of[label]).collect(), Some(names))
 }
 
 fn wrong_cell(what: &str, column: (usize, &str), line: u64, file: &Path) -> Problem {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Brings a data set into the folder of its name in `to` and returns the paths of its files. What is
-/// there already and whole is left alone.
+/// there already and whole, in any form, is left alone.
 ///
 /// With `from`, the files are copied from there, where they may lie in a folder of the set's name or
 /// directly. Without, they are downloaded by the program `curl`.
@@ -24,6 +24,11 @@ pub fn fetch(name: &str, to: &Path, from: Option<&Path>) -> Result<Vec<PathBuf>>
 }
 
 fn fetch_with(curl: &str, set: &'static PublicSet, to: &Path, from: Option<&Path>) -> Result<Vec<PathBuf>> {
+    if let Some((form, paths)) = set.locate(to)
+        && form.files.iter().zip(&paths).all(|(file, path)| verify(path, file).is_ok())
+    {
+        return Ok(paths);
+    }
     let folder = to.join(set.name);
     fs::create_dir_all(&folder).map_err(|e| io_error(&folder, "cannot make the folder", &e))?;
     let (form, sources) = match from {
@@ -34,11 +39,11 @@ fn fetch_with(curl: &str, set: &'static PublicSet, to: &Path, from: Option<&Path
     let mut fetched = Vec::new();
     for (i, file) in form.files.iter().enumerate() {
         let target = folder.join(file.name);
-        if !target.is_file() || verify(&target, file).is_err() {
-            match &sources {
-                Some(paths) => copy(file, &paths[i], &target)?,
-                None => download(curl, file, &target)?,
-            }
+        let whole = target.is_file() && verify(&target, file).is_ok();
+        match &sources {
+            _ if whole => {}
+            Some(paths) => copy(file, &paths[i], &target)?,
+            None => download(curl, file, &target)?,
         }
         fetched.push(target);
     }

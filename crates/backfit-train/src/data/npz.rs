@@ -1,7 +1,7 @@
 //! NumPy arrays: `.npy`, one array, and `.npz`, a zip archive of them.
 
 use super::dataset::Dataset;
-use crate::reading::{checked_bytes, expect_end, io_error, open, read_exactly};
+use crate::reading::{checked_bytes, expect_end, open, read_exactly};
 use backfit_ir::{DType, Error, Literal, MAX_RANK, Problem, Result, Shape, Type};
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -54,7 +54,7 @@ pub fn decode_npz(archive: impl Read + Seek, file: &Path) -> Result<Vec<(String,
 ///
 /// ```
 /// let header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }";
-/// let mut bytes = [b"\x93NUMPY\x01\x00", &[header.len() as u8, 0], header.as_bytes()].concat();
+/// let mut bytes = [&b"\x93NUMPY\x01\x00"[..], &[header.len() as u8, 0], header.as_bytes()].concat();
 /// bytes.extend([1, 0, 2, 0]);
 /// let values = backfit_train::data::npz::decode_npy(&mut &bytes[..], "two.npy".as_ref())?;
 /// assert_eq!(values.ty().to_string(), "i16[2]");
@@ -204,11 +204,7 @@ pub fn read(file: &Path) -> Result<Dataset> {
     match file.extension().and_then(|e| e.to_str()) {
         Some("npy") => Ok(Dataset::new([("data", read_npy(file)?)])?.from_file(file)),
         Some("npz") => read_npz(file),
-        _ => Err(io_error(
-            file,
-            "cannot tell the format",
-            &std::io::Error::other("the name ends neither in .npy nor in .npz"),
-        )),
+        _ => Err(Problem::new("the name ends neither in .npy nor in .npz").in_file(file).into()),
     }
 }
 

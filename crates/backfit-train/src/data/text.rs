@@ -3,6 +3,7 @@
 use super::batches::{Batches, Source};
 use crate::reading::io_error;
 use backfit_ir::{DType, Problem, Result, Type};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,9 +24,8 @@ pub struct Vocabulary {
 impl Vocabulary {
     /// The characters that occur in a text.
     pub fn of(text: &str) -> Self {
-        let mut characters: Vec<char> = text.chars().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
-        characters.shrink_to_fit();
-        Vocabulary { characters }
+        let distinct: BTreeSet<char> = text.chars().collect();
+        Vocabulary { characters: distinct.into_iter().collect() }
     }
 
     /// Number of tokens.

@@ -12,7 +12,7 @@ const OTHER_ROWS: usize = 4;
 /// Draws a plot into about `width` × `height` characters; never less than a few.
 pub(super) fn draw(plot: &Plot, width: usize, height: usize) -> String {
     let rows = height.saturating_sub(OTHER_ROWS).max(3);
-    let y = Axis::new(plot.range(|p| p.1), (rows / 3).clamp(2, 6), true);
+    let y = Axis::new(plot.range(|p| p.1), (rows / 2).clamp(2, 8), true);
     let margin = y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0) + 1;
     let columns = width.saturating_sub(margin + 1).max(8);
     let x = Axis::new(plot.range(|p| p.0), (columns / 12).clamp(2, 8), false);
