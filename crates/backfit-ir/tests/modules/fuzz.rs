@@ -117,7 +117,7 @@ fn mutated_texts_never_panic() {
     let texts = texts();
     let mut random = Random(7);
     let mut accepted = 0;
-    for _ in 0..20_000 {
+    for _ in 0..10_000 {
         let mut text = texts[random.below(texts.len())].clone().into_bytes();
         let other = texts[random.below(texts.len())].as_bytes();
         for _ in 0..=random.below(3) {
@@ -127,7 +127,7 @@ fn mutated_texts_never_panic() {
         }
         accepted += usize::from(try_parse(&text));
     }
-    assert!(accepted > 500, "only {accepted} mutants came through to the verifier");
+    assert!(accepted > 250, "only {accepted} mutants came through to the verifier");
 }
 
 #[test]
