@@ -24,6 +24,7 @@ mod normalize;
 pub mod npz;
 pub mod order;
 pub mod public;
+mod reshape;
 pub mod text;
 
 pub use batches::{Batch, Batches, Position, Source};

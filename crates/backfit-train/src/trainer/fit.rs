@@ -1,0 +1,275 @@
+//! Training over epochs, with validation, early stopping and checkpoints.
+
+use super::event::{EpochReport, Event, FitReport, Stopped};
+use super::{Report, StepOutput, Trainer};
+use crate::data::{Batch, Batches, Dataset, Position, Source};
+use crate::scalars::{Mean, Scalars};
+use backfit_ir::{Problem, Result};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Where and when a run is saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// The file; each checkpoint replaces the one before.
+    pub path: PathBuf,
+    /// Steps between two checkpoints; 0 saves only at the end of epochs. The end of the run is saved in any case.
+    pub every: u64,
+}
+
+/// The number by which the best weights are told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Monitor {
+    /// `loss` or the name of a report.
+    pub name: String,
+    /// Whether more is better.
+    pub maximise: bool,
+}
+
+impl Default for Monitor {
+    /// The loss, of which less is better.
+    fn default() -> Self {
+        Monitor { name: backfit_grad::LOSS.to_owned(), maximise: false }
+    }
+}
+
+impl Monitor {
+    fn improves(&self, new: f64, best: Option<f64>) -> bool {
+        match best {
+            None => !new.is_nan(),
+            Some(best) => (if self.maximise { new > best } else { new < best }) || (best.is_nan() && !new.is_nan()),
+        }
+    }
+}
+
+/// How [`Trainer::fit`] trains.
+///
+/// ```
+/// use backfit_train::FitOptions;
+/// let options = FitOptions { epochs: 20, patience: Some(3), ..FitOptions::default() };
+/// assert_eq!(options.monitor.name, "loss");
+/// ```
+pub struct FitOptions<'a> {
+    /// Epochs in all, those before a resume included.
+    pub epochs: u64,
+    /// Evaluated after every epoch.
+    pub validation: Option<Dataset>,
+    /// The number to watch: of the validation, or of the epoch where there is none.
+    pub monitor: Monitor,
+    /// Stops after so many epochs in a row without improvement.
+    pub patience: Option<u64>,
+    /// Saves the run here whenever the monitored number is the best so far.
+    pub best: Option<PathBuf>,
+    /// Saves the run here as it goes on.
+    pub checkpoints: Option<Checkpoints>,
+    /// Gives up after so many skipped steps in a row.
+    pub max_skipped_in_a_row: u64,
+    /// Is told everything that happens.
+    pub on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    /// Ends the run after the current step when set; for Ctrl-C.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl Default for FitOptions<'_> {
+    /// One epoch, nothing saved.
+    fn default() -> Self {
+        FitOptions {
+            epochs: 1,
+            validation: None,
+            monitor: Monitor::default(),
+            patience: None,
+            best: None,
+            checkpoints: None,
+            max_skipped_in_a_row: 20,
+            on_event: None,
+            stop: None,
+        }
+    }
+}
+
+impl FitOptions<'_> {
+    fn tell(&mut self, event: Event) {
+        if let Some(listener) = &mut self.on_event {
+            listener(&event);
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+}
+
+impl Trainer {
+    /// Trains until the end of the epoch in which `batches` stands, and tells the means.
+    ///
+    /// # Errors
+    /// As for [`Trainer::step`].
+    pub fn epoch<S: Source>(&mut self, batches: &mut Batches<S>) -> Result<EpochReport> {
+        Ok(self.run_epoch(batches, &mut FitOptions::default(), |_, _, _| Ok(()))?.0)
+    }
+
+    /// Trains over epochs. Where the trainer was resumed, it goes on where the saved run was.
+    ///
+    /// ```no_run
+    /// # use backfit_train::{Trainer, FitOptions, Checkpoints, data::Dataset};
+    /// # fn demo(mut trainer: Trainer, train: Dataset, test: Dataset) -> backfit_ir::Result<()> {
+    /// let report = trainer.fit(train.batches(128), FitOptions {
+    ///     epochs: 10,
+    ///     validation: Some(test),
+    ///     patience: Some(3),
+    ///     checkpoints: Some(Checkpoints { path: "run.safetensors".into(), every: 500 }),
+    ///     on_event: Some(Box::new(|event| println!("{}", event.to_json()))),
+    ///     ..FitOptions::default()
+    /// })?;
+    /// println!("{:?} after {} steps", report.stopped, report.steps);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Trainer::step`], [`Trainer::evaluate`] and [`Trainer::save`]; a monitored name that the model does not
+    /// report; too many skipped steps in a row.
+    pub fn fit<S: Source>(&mut self, batches: Batches<S>, mut options: FitOptions) -> Result<FitReport> {
+        self.check_monitor(&options)?;
+        let start = Instant::now();
+        let mut batches = self.continued(batches.epochs(options.epochs))?;
+        let (mut epoch, mut validation) = (None, None);
+        options.tell(Event::Started {
+            step: self.steps(),
+            epoch: batches.position().epoch,
+            epochs: options.epochs,
+            steps_per_epoch: batches.per_epoch(),
+        });
+        let stopped = loop {
+            if self.out_of_patience(&options) {
+                break Stopped::Early;
+            }
+            if batches.position().epoch >= options.epochs {
+                break Stopped::Done;
+            }
+            let (report, whole) = self.run_epoch(&mut batches, &mut options, Trainer::after_step)?;
+            if !whole {
+                break Stopped::Interrupted;
+            }
+            options.tell(Event::Epoch(report.clone()));
+            validation = self.after_epoch(&report, &mut options)?.or(validation);
+            epoch = Some(report);
+        };
+        if let Some(checkpoints) = options.checkpoints.clone() {
+            self.save_and_tell(checkpoints.path, &mut options)?;
+        }
+        let best = self.progress.best;
+        let seconds = start.elapsed().as_secs_f64();
+        let report = FitReport { stopped, epoch, validation, best, steps: self.steps(), seconds };
+        options.tell(Event::Finished(report.clone()));
+        Ok(report)
+    }
+
+    fn out_of_patience(&self, options: &FitOptions) -> bool {
+        options.patience.is_some_and(|patience| self.progress.stale >= patience.max(1))
+    }
+
+    /// Steps to the end of the epoch; `false` where the stop flag ended it before.
+    fn run_epoch<S: Source>(
+        &mut self,
+        batches: &mut Batches<S>,
+        options: &mut FitOptions,
+        mut after: impl FnMut(&mut Trainer, &mut FitOptions, bool) -> Result<()>,
+    ) -> Result<(EpochReport, bool)> {
+        let (start, Position { epoch, .. }) = (Instant::now(), Batches::position(batches));
+        let names = super::scalar_names(&self.compiled.step.outputs);
+        let mut mean = Mean::new(names.clone());
+        let mut report =
+            EpochReport { epoch, steps: 0, skipped: 0, samples: 0, seconds: 0.0, scalars: Scalars::new(names) };
+        let mut batch = Batch::default();
+        while Batches::position(batches).epoch == epoch && batches.next_into(&mut batch)? {
+            let output = self.step(&batch)?;
+            report.samples += batch.samples() as u64;
+            if output.skipped() {
+                report.skipped += 1;
+            } else {
+                report.steps += 1;
+                mean.add(output.scalars(), batch.samples());
+            }
+            self.check_skips(options)?;
+            tell_step(options, &batch, output);
+            let ended = Batches::position(batches).epoch != epoch;
+            after(self, options, ended)?;
+            if !ended && options.is_stopped() {
+                return Ok((report, false));
+            }
+        }
+        report.scalars = mean.finish();
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok((report, true))
+    }
+
+    /// A checkpoint that falls on the end of an epoch is saved after the validation, whose result belongs to it.
+    fn after_step(&mut self, options: &mut FitOptions, ended: bool) -> Result<()> {
+        let due = |c: &&Checkpoints| c.every > 0 && self.steps().is_multiple_of(c.every);
+        match options.checkpoints.as_ref().filter(due).cloned() {
+            Some(checkpoints) if !ended && self.skipped_in_a_row() == 0 => {
+                self.save_and_tell(checkpoints.path, options)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Validates, remembers the best, saves.
+    fn after_epoch(&mut self, report: &EpochReport, options: &mut FitOptions) -> Result<Option<Report>> {
+        let validation = options.validation.as_ref().map(|data| self.evaluate(data)).transpose()?;
+        let scalars = validation.as_ref().map_or(&report.scalars, |v| &v.scalars);
+        let value = scalars.get(&options.monitor.name).unwrap_or(f64::NAN);
+        let best = options.monitor.improves(value, self.progress.best);
+        if best {
+            (self.progress.best, self.progress.stale) = (Some(value), 0);
+        } else {
+            self.progress.stale += 1;
+        }
+        if let Some(report) = &validation {
+            options.tell(Event::Validation { epoch: self.progress.position.epoch, report: report.clone(), best });
+        }
+        if let Some(path) = options.best.clone().filter(|_| best) {
+            self.save_and_tell(path, options)?;
+        }
+        if let Some(checkpoints) = options.checkpoints.clone() {
+            self.save_and_tell(checkpoints.path, options)?;
+        }
+        Ok(validation)
+    }
+
+    fn save_and_tell(&self, path: PathBuf, options: &mut FitOptions) -> Result<()> {
+        self.save(&path)?;
+        options.tell(Event::Saved { path, step: self.steps() });
+        Ok(())
+    }
+
+    fn check_monitor(&self, options: &FitOptions) -> Result<()> {
+        let name = &options.monitor.name;
+        if self.metrics().any(|n| n == name) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.metrics().collect();
+        let problem = Problem::new(format!("the model reports no '{name}' to monitor"));
+        Err(problem.help(format!("it reports: {}", names.join(", "))).into())
+    }
+
+    fn check_skips(&self, options: &FitOptions) -> Result<()> {
+        let skipped = self.skipped_in_a_row();
+        if skipped <= options.max_skipped_in_a_row {
+            return Ok(());
+        }
+        let what =
+            format!("gradients were not finite in {skipped} steps in a row; the last applied step is {}", self.steps());
+        Err(Problem::new(what)
+            .because("every one of these steps was skipped: weights and state are those before them")
+            .help("lower the learning rate, bound the gradients with `clip`, or look at the data with `check_finite`")
+            .into())
+    }
+}
+
+fn tell_step(options: &mut FitOptions, batch: &Batch, output: StepOutput) {
+    let Position { epoch, batch: number } = batch.position();
+    options.tell(Event::Step { epoch, batch: number, samples: batch.samples(), output });
+}

@@ -1,0 +1,147 @@
+//! Saving a run, going on with it, and taking over weights.
+
+use super::{Progress, Trainer, unreadable};
+use crate::checkpoint::{Checkpoint, key};
+use crate::data::Position;
+use backfit_compile::target::Port;
+use backfit_ir::{Error, Literal, Problem, RNG_KEY, Result, Role, Type};
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// More names in the metadata of a checkpoint.
+mod more {
+    pub const SKIPPED_IN_A_ROW: &str = "skipped_in_a_row";
+    pub const BEST: &str = "best";
+    pub const STALE: &str = "stale";
+}
+
+/// What [`Trainer::load_weights`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WeightsReport {
+    /// Tensors that were taken over.
+    pub loaded: Vec<String>,
+    /// Weights and states of the model that the file does not have; they stay as they are.
+    pub missing: Vec<String>,
+    /// Tensors of the file that the model does not have.
+    pub unexpected: Vec<String>,
+}
+
+impl fmt::Display for WeightsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tensors loaded", self.loaded.len())?;
+        for (words, names) in [("missing", &self.missing), ("unexpected", &self.unexpected)] {
+            if !names.is_empty() {
+                write!(f, ", {} {words}: {}", names.len(), names.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Trainer {
+    /// Saves everything from which [`Trainer::resume`] goes on bit for bit: weights, state, optimizer state, random
+    /// key, steps, place in the data. The file is replaced whole or not at all.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut checkpoint = Checkpoint::default();
+        for port in self.residents() {
+            let values = self.compiled.executable.read(&port.name).ok_or_else(|| unreadable(port))?;
+            checkpoint.tensors.insert(port.name.clone(), values);
+        }
+        let Progress { step, skipped_in_a_row, seed, position, data, best, stale } = &self.progress;
+        checkpoint.set(key::MODEL, &self.compiled.model);
+        checkpoint.set(key::STEP, step);
+        checkpoint.set(key::SEED, seed);
+        checkpoint.set(key::POSITION, position);
+        checkpoint.set(more::SKIPPED_IN_A_ROW, skipped_in_a_row);
+        checkpoint.set(more::STALE, stale);
+        data.iter().for_each(|data| checkpoint.set(key::DATA, data));
+        best.iter().for_each(|best| checkpoint.set(more::BEST, best));
+        checkpoint.save(path.as_ref())
+    }
+
+    /// Goes on with the run that [`Trainer::save`] has written. Nothing changes where anything is wrong.
+    /// [`Trainer::fit`] goes on at its place in the data by itself; a loop over steps asks [`Trainer::continued`].
+    ///
+    /// # Errors
+    /// The file is unreadable, damaged or of another model; every difference is listed.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let checkpoint = Checkpoint::load(path)?;
+        let expected: Vec<(&str, Type)> = self.residents().iter().map(|p| (p.name.as_str(), p.ty.clone())).collect();
+        checkpoint.check_against(&expected).map_err(|e| e.because(format!("it is {}", path.display())))?;
+        let model: String = checkpoint.get(key::MODEL)?;
+        if model != self.compiled.model {
+            let why = format!("its fingerprint is {model}, the model's {}", self.compiled.model);
+            let problem = Problem::new("the checkpoint is of a model that computes something else");
+            let problem = problem.in_file(path).because(why);
+            return Err(problem.help("take over its weights alone with `load_weights`").into());
+        }
+        let progress = Progress {
+            step: checkpoint.get(key::STEP)?,
+            seed: checkpoint.get(key::SEED)?,
+            position: checkpoint.get::<Position>(key::POSITION)?,
+            data: checkpoint.metadata.get(key::DATA).cloned(),
+            skipped_in_a_row: checkpoint.get(more::SKIPPED_IN_A_ROW)?,
+            stale: checkpoint.get(more::STALE)?,
+            best: optional(&checkpoint, more::BEST)?,
+        };
+        self.write_all(checkpoint.tensors.iter())?;
+        self.progress = progress;
+        Ok(())
+    }
+
+    /// Takes over weights and states by name from any safetensors file, such as PyTorch writes or [`Trainer::save`].
+    /// The optimizer's state and the place in the data stay. Nothing changes where anything is wrong.
+    ///
+    /// # Errors
+    /// The file is unreadable; a tensor has another type than that of the model; no name fits.
+    pub fn load_weights(&mut self, path: impl AsRef<Path>) -> Result<WeightsReport> {
+        let path = path.as_ref();
+        let checkpoint = Checkpoint::load_foreign(path)?;
+        let mut report = WeightsReport::default();
+        let mut problems = Vec::new();
+        for port in self.residents().iter().filter(|p| is_of_model(p)) {
+            match checkpoint.tensors.get(&port.name) {
+                None => report.missing.push(port.name.clone()),
+                Some(found) if *found.ty() != port.ty => {
+                    let what = format!("the tensor '{}' is {}, the model's is {}", port.name, found.ty(), port.ty);
+                    problems.push(Problem::new(what).in_file(path));
+                }
+                Some(_) => report.loaded.push(port.name.clone()),
+            }
+        }
+        let is_known = |name: &str| self.residents().iter().any(|p| p.name == name);
+        report.unexpected = checkpoint.tensors.keys().filter(|name| !is_known(name)).cloned().collect();
+        if problems.is_empty() && report.loaded.is_empty() {
+            let problem = Problem::new("no tensor of the file has the name of a weight of the model").in_file(path);
+            let problem = problem.because(format!("the model has {}", report.missing.join(", ")));
+            problems.push(problem.because(format!("the file has {}", report.unexpected.join(", "))));
+        }
+        Error::from_problems(problems).map_or(Ok(()), Err)?;
+        self.write_all(report.loaded.iter().map(|name| (name, &checkpoint.tensors[name])))?;
+        Ok(report)
+    }
+
+    fn write_all<'a>(&mut self, tensors: impl Iterator<Item = (&'a String, &'a Literal)>) -> Result<()> {
+        for (name, values) in tensors {
+            self.compiled.executable.write(name, values)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a resident tensor belongs to the model rather than to its training.
+fn is_of_model(port: &Port) -> bool {
+    match port.role {
+        Role::Weight { .. } => true,
+        _ => port.name != RNG_KEY && !port.name.starts_with("optimizer."),
+    }
+}
+
+fn optional<T: FromStr>(checkpoint: &Checkpoint, key: &str) -> Result<Option<T>> {
+    checkpoint.metadata.get(key).map(|_| checkpoint.get(key)).transpose()
+}
