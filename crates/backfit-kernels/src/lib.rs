@@ -21,7 +21,6 @@ mod harness;
 mod index;
 #[macro_use]
 pub mod isa;
-mod index;
 pub mod machine;
 pub mod math;
 pub mod memory;

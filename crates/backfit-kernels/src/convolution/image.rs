@@ -97,9 +97,9 @@ impl Source {
         }
         let base = |d: usize| spatial[d].base_dilation as isize;
         let mut start = [0, self.strides.channel * channels.start as isize];
-        for d in 0..3 {
-            start[0] += valid[d].at as isize * strides.spatial[d];
-            start[1] += valid[d].first as isize * self.strides.spatial[d];
+        for (valid, (to, from)) in valid.iter().zip(strides.spatial.iter().zip(self.strides.spatial)) {
+            start[0] += valid.at as isize * to;
+            start[1] += valid.first as isize * from;
         }
         let axis = |d: usize| (valid[d].count, base(d) * strides.spatial[d], self.strides.spatial[d]);
         let channel = (count, strides.channel, self.strides.channel);
