@@ -53,6 +53,17 @@ struct State {
     sites: u32,
 }
 
+/// A scope that [`Graph::enter`] has entered; dropped, it is left.
+pub struct ScopeGuard {
+    graph: Graph,
+}
+
+impl Drop for ScopeGuard {
+    fn drop(&mut self) {
+        lock(&self.graph.state).scope.pop();
+    }
+}
+
 /// A named extent, bound to a size for one specialization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dim {
@@ -254,6 +265,23 @@ impl Graph {
         let out = build();
         lock(&self.state).scope.pop();
         out
+    }
+
+    /// Enters a scope, as [`Graph::scope`] does, until the guard is dropped. Unlike with a closure, what a
+    /// `#[track_caller]` function then builds has the line of its caller.
+    ///
+    /// ```
+    /// use backfit_ir::{DType, Graph, Init, Type};
+    /// let g = Graph::new();
+    /// let guard = g.enter("fc1");
+    /// g.weight("weight", Type::new(DType::F32, [2, 3]), Init::ZEROS);
+    /// drop(guard);
+    /// assert!(g.inspect(|f| f.param_index("fc1.weight")).is_some());
+    /// ```
+    #[must_use = "the scope ends where the guard is dropped"]
+    pub fn enter(&self, name: &str) -> ScopeGuard {
+        lock(&self.state).scope.push(name.to_owned());
+        ScopeGuard { graph: self.clone() }
     }
 
     /// Runs `build` so that the nodes it makes carry this location and scope.
