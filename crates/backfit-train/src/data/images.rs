@@ -47,6 +47,19 @@ pub fn read_folder(folder: &Path) -> Result<Dataset> {
     assemble(packed, folder)
 }
 
+/// Reads one image: `u8[1,C,H,W]`.
+///
+/// # Errors
+/// The file cannot be read or decoded, or is not opaque.
+pub fn read_image(file: &Path) -> Result<Literal> {
+    let bytes = fs::read(file).map_err(|e| io_error(file, "cannot read the image", &e))?;
+    let mut pixels = Vec::new();
+    let image = Packed { class: String::new(), name: file.to_owned(), bytes };
+    let Format { width, height, channels } = decode(&image, None, &mut pixels)?;
+    let ty = Type::new(DType::U8, [1, channels, height as usize, width as usize]);
+    Ok(Literal::from_bytes(ty, pixels).expect("the decoder filled every pixel"))
+}
+
 /// Reads the images of a `.tar.gz` (or `.tar`) with entries `…/class/*.png|jpg|jpeg`.
 ///
 /// # Errors

@@ -55,6 +55,19 @@ impl Normalizer {
         Ok(Normalizer { column: column.to_string(), mean, deviation })
     }
 
+    /// The same statistics again, as [`Normalizer::mean`] and [`Normalizer::deviation`] have told them.
+    ///
+    /// # Errors
+    /// Not as many means as deviations, a number that is not finite, or a deviation that is not positive.
+    pub fn from_statistics(column: &str, mean: &[f64], deviation: &[f64]) -> Result<Self> {
+        let sound = mean.iter().all(|m| m.is_finite()) && deviation.iter().all(|d| d.is_finite() && *d > 0.0);
+        if mean.len() != deviation.len() || !sound {
+            let what = format!("{mean:?} and {deviation:?} are not means and deviations of column '{column}'");
+            return Err(Problem::new(what).into());
+        }
+        Ok(Normalizer { column: column.to_string(), mean: mean.to_vec(), deviation: deviation.to_vec() })
+    }
+
     /// The mean of every feature or channel.
     pub fn mean(&self) -> &[f64] {
         &self.mean
@@ -166,5 +179,15 @@ mod tests {
         // No features at all are no reason to panic.
         let none = set(Literal::from_f32([2, 0], &[]));
         assert!(Normalizer::fit(&none, "x").unwrap().apply(&none).is_ok());
+    }
+
+    #[test]
+    fn statistics_that_were_told_give_the_same_normalizer() {
+        let train = Dataset::new([("x", Literal::from_f32([2, 2], &[1.0, 10.0, 3.0, 10.0]))]).unwrap();
+        let by_train = Normalizer::fit(&train, "x").unwrap();
+        assert_eq!(Normalizer::from_statistics("x", by_train.mean(), by_train.deviation()).unwrap(), by_train);
+        for (mean, deviation) in [(&[0.0][..], &[][..]), (&[0.0], &[0.0]), (&[f64::NAN], &[1.0])] {
+            assert!(Normalizer::from_statistics("x", mean, deviation).is_err());
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::scalars::{Mean, Scalars};
 use backfit_ir::{Problem, Result};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where and when a run is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Checkpoints {
     pub path: PathBuf,
     /// Steps between two checkpoints; 0 saves only at the end of epochs. The end of the run is saved in any case.
     pub every: u64,
+    /// An epoch that ends sooner than this after the last checkpoint is not saved.
+    pub interval: Duration,
 }
 
 /// The number by which the best weights are told.
@@ -118,7 +120,7 @@ impl Trainer {
     ///     epochs: 10,
     ///     validation: Some(test),
     ///     patience: Some(3),
-    ///     checkpoints: Some(Checkpoints { path: "run.safetensors".into(), every: 500 }),
+    ///     checkpoints: Some(Checkpoints { path: "run.safetensors".into(), every: 500, ..Checkpoints::default() }),
     ///     on_event: Some(Box::new(|event| println!("{}", event.to_json()))),
     ///     ..FitOptions::default()
     /// })?;
@@ -210,6 +212,7 @@ impl Trainer {
         let due = |c: &&Checkpoints| c.every > 0 && self.steps().is_multiple_of(c.every);
         match options.checkpoints.as_ref().filter(due).cloned() {
             Some(checkpoints) if !ended && self.skipped_in_a_row() == 0 => {
+                self.saved_at = Some(Instant::now());
                 self.save_and_tell(checkpoints.path, options)
             }
             _ => Ok(()),
@@ -233,8 +236,10 @@ impl Trainer {
         if let Some(path) = options.best.clone().filter(|_| best) {
             self.save_and_tell(path, options)?;
         }
-        if let Some(checkpoints) = options.checkpoints.clone() {
+        let due = |c: &&Checkpoints| self.saved_at.is_none_or(|last| last.elapsed() >= c.interval);
+        if let Some(checkpoints) = options.checkpoints.as_ref().filter(due).cloned() {
             self.save_and_tell(checkpoints.path, options)?;
+            self.saved_at = Some(Instant::now());
         }
         Ok(validation)
     }

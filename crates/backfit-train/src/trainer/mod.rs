@@ -18,7 +18,9 @@ use crate::schedule::Schedule;
 use backfit_compile::target::{Executable, Port};
 use backfit_grad::FINITE;
 use backfit_ir::{Literal, Problem, Result, Role};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A compiled model in training: its weights, where it is in the data, and what a step is fed.
 ///
@@ -64,6 +66,10 @@ pub struct Trainer {
     progress: Progress,
     /// For evaluation and prediction, kept for their buffers.
     batch: Batch,
+    /// What [`Trainer::annotate`] was told.
+    notes: BTreeMap<String, String>,
+    /// When [`Trainer::fit`] last saved on its way.
+    saved_at: Option<Instant>,
 }
 
 /// Where a run is, beside its tensors.
@@ -103,6 +109,8 @@ impl Trainer {
             eval_names: scalar_names(&compiled.eval.outputs),
             progress: Progress::default(),
             batch: Batch::default(),
+            notes: BTreeMap::new(),
+            saved_at: None,
             compiled,
         }
     }

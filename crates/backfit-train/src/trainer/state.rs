@@ -14,6 +14,7 @@ mod more {
     pub const SKIPPED_IN_A_ROW: &str = "skipped_in_a_row";
     pub const BEST: &str = "best";
     pub const STALE: &str = "stale";
+    pub const NOTE: &str = "note.";
 }
 
 /// What [`Trainer::load_weights`] found.
@@ -40,6 +41,17 @@ impl fmt::Display for WeightsReport {
 }
 
 impl Trainer {
+    /// Keeps a text with the run, such as the recipe of its model: every checkpoint has it in its metadata, as
+    /// `note.name`, and [`Trainer::resume`] takes it over.
+    pub fn annotate(&mut self, name: &str, text: impl Into<String>) {
+        self.notes.insert(name.to_owned(), text.into());
+    }
+
+    /// What [`Trainer::annotate`] was told under this name.
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.notes.get(name).map(String::as_str)
+    }
+
     /// Saves everything from which [`Trainer::resume`] goes on bit for bit: weights, state, optimizer state, random
     /// key, steps, place in the data. The file is replaced whole or not at all.
     ///
@@ -60,6 +72,7 @@ impl Trainer {
         checkpoint.set(more::STALE, stale);
         data.iter().for_each(|data| checkpoint.set(key::DATA, data));
         best.iter().for_each(|best| checkpoint.set(more::BEST, best));
+        self.notes.iter().for_each(|(name, note)| checkpoint.set(&format!("{}{name}", more::NOTE), note));
         checkpoint.save(path.as_ref())
     }
 
@@ -91,6 +104,8 @@ impl Trainer {
         };
         self.write_all(checkpoint.tensors.iter())?;
         self.progress = progress;
+        let notes = checkpoint.metadata.into_iter();
+        self.notes = notes.filter_map(|(k, text)| Some((k.strip_prefix(more::NOTE)?.to_owned(), text))).collect();
         Ok(())
     }
 
