@@ -30,6 +30,9 @@ pub fn access(
     let (mut low, mut high) = (0i128, 0i128);
     for (size, stride) in axes {
         let reach = (size as i128 - 1) * stride as i128;
+        if reach.unsigned_abs() > isize::MAX as u128 {
+            return Err(format!("a strided region at {addr:?} leaves the address space"));
+        }
         low += reach.min(0);
         high += reach.max(0);
     }

@@ -37,14 +37,13 @@ pub struct CallBase {
 }
 
 macro_rules! instructions {
-    ($($(#[$meta:meta])* $name:ident($type:ty),)* ; $($(#[$pmeta:meta])* $pname:ident($ptype:ty),)*) => {
+    ($($(#[$meta:meta])* $name:ident($type:ty),)*) => {
         /// One instruction of a program.
         #[derive(Clone, Debug)]
         pub enum Instruction {
             /// Runs another function.
             Call(Call),
             $($(#[$meta])* $name($type),)*
-            $($(#[$pmeta])* $pname($ptype),)*
         }
 
         impl Instruction {
@@ -53,7 +52,6 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => "Call",
                     $(Instruction::$name(_) => stringify!($name),)*
-                    $(Instruction::$pname(_) => stringify!($pname),)*
                 }
             }
 
@@ -62,7 +60,6 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => {}
                     $(Instruction::$name(x) => x.accesses(push),)*
-                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
 
@@ -71,7 +68,6 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => Ok(()),
                     $(Instruction::$name(x) => x.check(),)*
-                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
 
@@ -80,7 +76,6 @@ macro_rules! instructions {
                 match self {
                     Instruction::Call(_) => 0,
                     $(Instruction::$name(x) => x.scratch_bytes(),)*
-                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
 
@@ -93,7 +88,6 @@ macro_rules! instructions {
                     Instruction::Call(_) => unreachable!("the machine walks calls"),
                     // SAFETY: the caller's promise is the kernel's.
                     $(Instruction::$name(x) => unsafe { x.run(ctx) },)*
-                    $(Instruction::$pname(_) => todo!(),)*
                 }
             }
         }
@@ -101,12 +95,6 @@ macro_rules! instructions {
         $(impl From<$type> for Instruction {
             fn from(x: $type) -> Self {
                 Instruction::$name(x)
-            }
-        })*
-
-        $(impl From<$ptype> for Instruction {
-            fn from(x: $ptype) -> Self {
-                Instruction::$pname(x)
             }
         })*
     };
@@ -139,7 +127,6 @@ instructions! {
     DynamicSlice(DynamicSlice),
     /// An update at a computed position.
     DynamicUpdateSlice(DynamicUpdateSlice),
-    ;
     /// A reduction over sliding windows.
     ReduceWindow(ReduceWindow),
     /// Scatters values to the chosen element of each window.

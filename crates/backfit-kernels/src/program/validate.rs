@@ -112,8 +112,9 @@ fn check_call(
         let register = base.addr.base as usize;
         let limit = *caller.bases.get(register).ok_or_else(|| format!("there is no base register {register}"))?;
         let first = base.addr.offset as i128;
-        let last = first + base.stride as i128 * (call.trip_count.max(1) as i128 - 1);
-        if first.min(last) < 0 || first.max(last) + extent as i128 > limit as i128 {
+        let travel = base.stride as i128 * (call.trip_count.max(1) as i128 - 1);
+        let last = first.saturating_add(travel);
+        if first.min(last) < 0 || first.max(last).saturating_add(extent as i128) > limit as i128 {
             return Err(format!(
                 "base {j} of the callee reaches {extent} bytes from {first} (last iteration {last}), past an extent of {limit}"
             ));
