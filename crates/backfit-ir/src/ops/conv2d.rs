@@ -50,14 +50,20 @@ fn parse(a: &Attributes) -> Result<Conv2d, String> {
         dilation: pair(a, "dilation")?,
         groups: a.size("groups")?,
     };
-    let steps = options.stride.iter().chain(&options.dilation);
-    if options.groups == 0 || steps.clone().any(|&v| v == 0) {
+    check_steps(options.stride, options.dilation, options.padding, options.groups)?;
+    Ok(options)
+}
+
+/// Refuses steps and groups of 0, and what is too large to compute with.
+pub fn check_steps(stride: [usize; 2], dilation: [usize; 2], padding: [usize; 2], groups: usize) -> Result<(), String> {
+    let steps = [stride, dilation].concat();
+    if groups == 0 || steps.contains(&0) {
         return Err("stride, dilation and groups must be at least 1".to_owned());
     }
-    if steps.chain(&options.padding).any(|&v| v > 1 << 32) {
+    if steps.iter().chain(&padding).any(|&v| v > 1 << 32) {
         return Err("stride, dilation or padding is too large to address".to_owned());
     }
-    Ok(options)
+    Ok(())
 }
 
 /// Checks images, kernels and a bias for each of `outputs` channels; `inputs` is how many channels the kernels read.

@@ -4,7 +4,7 @@
 //! Result: `[N, O, H', W']`, H' = (H − 1)·stride − 2·padding + dilation·(kh − 1) + output_padding + 1.
 
 use super::composite::{accepted, given, pair, rules};
-use super::conv2d::{biased, check_groups, check_operands};
+use super::conv2d::{biased, check_groups, check_operands, check_steps};
 use super::convolution::{Convolution, Layout};
 use super::definition::{Body, Derivative, OpDef, Sample, Tolerance, values};
 use crate::attributes::Attributes;
@@ -55,13 +55,7 @@ fn parse(a: &Attributes) -> Result<ConvTranspose2d, String> {
         dilation: pair(a, "dilation")?,
         groups: a.size("groups")?,
     };
-    let steps = options.stride.iter().chain(&options.dilation);
-    if options.groups == 0 || steps.clone().any(|&v| v == 0) {
-        return Err("stride, dilation and groups must be at least 1".to_owned());
-    }
-    if steps.chain(&options.padding).any(|&v| v > 1 << 32) {
-        return Err("stride, dilation or padding is too large to address".to_owned());
-    }
+    check_steps(options.stride, options.dilation, options.padding, options.groups)?;
     let small = |s: usize| options.output_padding[s] < options.stride[s].max(options.dilation[s]);
     if !small(0) || !small(1) {
         return Err(format!(

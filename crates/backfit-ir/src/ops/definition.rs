@@ -50,7 +50,7 @@ pub struct Primitive {
 
 /// The rules of a composite.
 pub struct Composite {
-    /// How many results it has.
+    /// How many results it has, with all that are optional; where a call fails, poison stands for as many.
     pub results: usize,
     /// What is wrong with these operands and attributes, in the user's words. The body is built only where this passes.
     pub check: fn(&[Type], &Attributes) -> Result<(), String>,

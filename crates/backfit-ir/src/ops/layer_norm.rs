@@ -82,7 +82,8 @@ pub static DEF: OpDef = OpDef {
             Sample::floats("neither", vec![x()], |_, x| vec![x[0].layer_norm(None, None, 1e-5)]),
             Sample::floats("with its statistics", vec![x(), weight(), bias()], all),
             Sample::floats("far mean", vec![far], |_, x| vec![x[0].layer_norm(None, None, 1e-5)]),
-            Sample::floats("constant row", vec![constant], |_, x| vec![x[0].layer_norm(None, None, 1e-5)]),
+            // The slope changes within √ε, too fast for differences.
+            Sample::floats("constant row", vec![constant], |_, x| vec![x[0].layer_norm(None, None, 1e-5)]).not_smooth(),
             Sample::floats("no rows", vec![values::floats([0, 5], &[]), weight()], |_, x| {
                 vec![x[0].layer_norm(Some(&x[1]), None, 1e-5)]
             }),

@@ -71,7 +71,8 @@ pub static DEF: OpDef = OpDef {
             Sample::floats("no weight", vec![x()], norm),
             Sample::floats("with its statistic", vec![x(), weight()], all),
             Sample::floats("the squares exceed f16", vec![values::floats([2], &[3e3, -4e3])], norm),
-            Sample::floats("zero row", vec![values::floats([1, 3], &[0.0; 3])], norm),
+            // The slope changes within √ε, too fast for differences.
+            Sample::floats("zero row", vec![values::floats([1, 3], &[0.0; 3])], norm).not_smooth(),
         ]
     },
 };

@@ -1,0 +1,102 @@
+//! Reading `tests/oracle/operators.{json,safetensors}`.
+
+use backfit_ir::{DType, Literal, Type};
+use safetensors::SafeTensors;
+use serde_json::Value;
+use std::path::Path;
+
+/// One case: an operator, its attributes, inputs and the right outputs.
+pub struct Case {
+    /// Operator and variant.
+    pub name: String,
+    /// The operator in the oracle's words.
+    pub op: String,
+    /// Inputs in order.
+    pub inputs: Vec<Literal>,
+    /// Outputs in order.
+    pub outputs: Vec<Literal>,
+    attributes: Value,
+}
+
+impl Case {
+    /// An attribute.
+    pub fn get(&self, name: &str) -> &Value {
+        self.attributes.get(name).unwrap_or_else(|| panic!("{} has no attribute '{name}'", self.name))
+    }
+
+    /// A number.
+    pub fn float(&self, name: &str) -> f64 {
+        self.get(name).as_f64().expect("a number")
+    }
+
+    /// An integer.
+    pub fn int(&self, name: &str) -> i64 {
+        self.get(name).as_i64().expect("an integer")
+    }
+
+    /// A truth value.
+    pub fn bool(&self, name: &str) -> bool {
+        self.get(name).as_bool().expect("true or false")
+    }
+
+    /// A word.
+    pub fn str(&self, name: &str) -> &str {
+        self.get(name).as_str().expect("a word")
+    }
+
+    /// A list of integers.
+    pub fn ints(&self, name: &str) -> Vec<i64> {
+        ints(self.get(name))
+    }
+
+    /// A list of sizes.
+    pub fn sizes(&self, name: &str) -> Vec<usize> {
+        self.ints(name).into_iter().map(|v| v as usize).collect()
+    }
+
+    /// Height and width, or one number for both.
+    pub fn pair(&self, name: &str) -> [usize; 2] {
+        match self.get(name).as_u64() {
+            Some(both) => [both as usize; 2],
+            None => self.sizes(name).try_into().expect("two numbers"),
+        }
+    }
+
+    /// Columns of a list of [low, high].
+    pub fn padding(&self) -> [Vec<i64>; 2] {
+        let pairs: Vec<Vec<i64>> = self.get("padding").as_array().expect("a list").iter().map(ints).collect();
+        [0, 1].map(|side| pairs.iter().map(|p| p[side]).collect())
+    }
+}
+
+fn ints(list: &Value) -> Vec<i64> {
+    list.as_array().expect("a list").iter().map(|v| v.as_i64().expect("an integer")).collect()
+}
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle");
+    let bytes = std::fs::read(folder.join("operators.safetensors")).expect("the tensors of the oracle");
+    let tensors = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    let text = std::fs::read_to_string(folder.join("operators.json")).expect("the cases of the oracle");
+    let file: Value = serde_json::from_str(&text).expect("a JSON file");
+    file["cases"].as_array().expect("a list").iter().map(|row| case(row, &tensors)).collect()
+}
+
+fn case(row: &Value, tensors: &SafeTensors) -> Case {
+    let text = |key: &str| row[key].as_str().expect("a word").to_owned();
+    let literals = |key: &str| row[key].as_array().expect("a list").iter().map(|t| literal(t, tensors)).collect();
+    Case {
+        name: text("name"),
+        op: text("op"),
+        inputs: literals("inputs"),
+        outputs: literals("outputs"),
+        attributes: row["attrs"].clone(),
+    }
+}
+
+fn literal(row: &Value, tensors: &SafeTensors) -> Literal {
+    let tensor = tensors.tensor(row["key"].as_str().expect("a key")).expect("a tensor of the file");
+    let dtype: DType = row["dtype"].as_str().expect("a dtype").parse().expect("a dtype");
+    Literal::from_bytes(Type::new(dtype, tensor.shape()), tensor.data()).expect("as many bytes as elements")
+}
