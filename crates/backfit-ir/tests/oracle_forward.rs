@@ -3,6 +3,7 @@
 mod oracle_forward {
     mod composites;
     pub mod file;
+    mod optimizers;
     mod primitives;
 
     use backfit_ir::{Graph, Tensor};

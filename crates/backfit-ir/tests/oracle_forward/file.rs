@@ -3,7 +3,7 @@
 use backfit_ir::{DType, Literal, Type};
 use safetensors::SafeTensors;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One case: an operator, its attributes, inputs and the right outputs.
 pub struct Case {
@@ -73,9 +73,14 @@ fn ints(list: &Value) -> Vec<i64> {
     list.as_array().expect("a list").iter().map(|v| v.as_i64().expect("an integer")).collect()
 }
 
+/// Where the oracle lies.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle")
+}
+
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle");
+    let folder = folder();
     let bytes = std::fs::read(folder.join("operators.safetensors")).expect("the tensors of the oracle");
     let tensors = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     let text = std::fs::read_to_string(folder.join("operators.json")).expect("the cases of the oracle");
