@@ -170,8 +170,13 @@ impl Tile<'_> {
                     }
                 }
                 Op::Binary { op, elem, a, b, .. } => {
+                    let broadcasts = elem.lane() == Lane::F32 && float::broadcasts(op);
+                    let one = |id: SlotId| broadcasts && self.plan.uniform[id as usize];
+                    let (one_a, one_b) = (one(a), one(b));
                     let (a, b) = (self.slot(a), self.slot(b));
                     match (elem, elem.lane()) {
+                        _ if one_b => float::binary_f32_right(isa, op, a, b, to, n),
+                        _ if one_a => float::binary_f32_left(isa, op, b, a, to, n),
                         (_, Lane::F32) => float::binary_f32(isa, op, a, b, to, n),
                         (_, Lane::F64) => float::binary_f64(op, a, b, to, n),
                         (Elem::U32, _) => integer::binary::<u32>(op, a, b, to, n),

@@ -28,6 +28,8 @@ per_isa! {
     fn unary_vector(op: Unary, x: *const u8, to: *mut u8, n: usize) = unary_body
 }
 per_isa! { pub(super) fn binary_f32(op: Binary, a: *const u8, b: *const u8, to: *mut u8, n: usize) = binary_body }
+per_isa! { pub(super) fn binary_f32_right(op: Binary, x: *const u8, value: *const u8, to: *mut u8, n: usize) = broadcast_body::<false> }
+per_isa! { pub(super) fn binary_f32_left(op: Binary, x: *const u8, value: *const u8, to: *mut u8, n: usize) = broadcast_body::<true> }
 per_isa! { pub(super) fn compare_f32(op: Comparison, a: *const u8, b: *const u8, to: *mut u8, n: usize) = compare_body }
 per_isa! { pub(super) fn clamp_f32(low: *const u8, x: *const u8, high: *const u8, to: *mut u8, n: usize) = clamp_body }
 per_isa! { pub(super) fn select_32(mask: *const u8, a: *const u8, b: *const u8, to: *mut u8, n: usize) = select_body }
@@ -92,6 +94,36 @@ unsafe fn binary_body(op: Binary, a: *const u8, b: *const u8, to: *mut u8, n: us
         Binary::Maximum => map!(n, to: f32, a: f32, b: f32 => math::maximum(a, b)),
         Binary::Minimum => map!(n, to: f32, a: f32, b: f32 => math::minimum(a, b)),
         _ => unreachable!("refused by check"),
+    }
+}
+
+/// Whether an operation has a form with one value on one side.
+pub(super) fn broadcasts(op: Binary) -> bool {
+    use Binary::{Add, Div, Maximum, Minimum, Mul, Sub};
+    matches!(op, Add | Sub | Mul | Div | Maximum | Minimum)
+}
+
+/// `x op value`, or with `LEFT` `value op x`, where `value` is one value.
+#[inline(always)]
+unsafe fn broadcast_body<const LEFT: bool>(op: Binary, x: *const u8, value: *const u8, to: *mut u8, n: usize) {
+    // SAFETY: the caller promises a value.
+    let value = unsafe { *value.cast::<f32>() };
+    macro_rules! sides {
+        (|$a:ident, $b:ident| $e:expr) => {
+            map!(n, to: f32, x: f32 => {
+                let ($a, $b) = if LEFT { (value, x) } else { (x, value) };
+                $e
+            })
+        };
+    }
+    match op {
+        Binary::Add => sides!(|a, b| a + b),
+        Binary::Sub => sides!(|a, b| a - b),
+        Binary::Mul => sides!(|a, b| a * b),
+        Binary::Div => sides!(|a, b| a / b),
+        Binary::Maximum => sides!(|a, b| math::maximum(a, b)),
+        Binary::Minimum => sides!(|a, b| math::minimum(a, b)),
+        _ => unreachable!("refused by `broadcasts`"),
     }
 }
 

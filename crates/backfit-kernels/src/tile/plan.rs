@@ -1,6 +1,6 @@
 //! How a group is run: merged axes, tile sizes, slot places, what is done once.
 
-use super::group::{Group, MAX_OUTER, Op, SlotId, TILE};
+use super::group::{Group, MAX_OUTER, Op, Slot, SlotId, TILE};
 use crate::context::Addr;
 use crate::elem::Elem;
 
@@ -39,6 +39,8 @@ pub(super) struct Plan {
     /// Whether each slot's values have 8 bytes.
     pub wide: Vec<bool>,
     pub offsets: Vec<usize>,
+    /// Whether each slot holds one and the same value everywhere.
+    pub uniform: Vec<bool>,
     pub scratch_bytes: usize,
 }
 
@@ -71,22 +73,76 @@ impl Plan {
             row: group.slots.iter().map(|slot| slot.row).collect(),
             wide: group.slots.iter().map(|slot| slot.lane.size() == 8).collect(),
             offsets: Vec::new(),
+            uniform: vec![false; group.slots.len()],
             scratch_bytes: 0,
         };
-        plan.place(group);
         plan.divide(group, &axes);
+        plan.place(group);
         plan
     }
 
-    /// Gives slots their places, after the table of their pointers.
+    /// Gives slots their places, after the table of their pointers. Slots that are not in use at the same time share one,
+    /// so that few tiles fill the cache.
     fn place(&mut self, group: &Group) {
         let mut end = (group.slots.len() * size_of::<*mut u8>()).next_multiple_of(64);
-        for slot in &group.slots {
+        let bytes = |slot: &Slot| {
             let values = if slot.row { self.tile_rows } else { self.tile_rows * self.tile_cols };
-            self.offsets.push(end);
-            end += (values * slot.lane.size()).next_multiple_of(64);
+            (values * slot.lane.size()).next_multiple_of(64)
+        };
+        let mut offsets = vec![None; group.slots.len()];
+        let mut free: Vec<(usize, usize)> = Vec::new();
+        let mut take = |slot: SlotId, free: &mut Vec<(usize, usize)>| {
+            let size = bytes(&group.slots[slot as usize]);
+            offsets[slot as usize].get_or_insert_with(|| {
+                if let Some(i) = free.iter().position(|&(_, s)| s == size) {
+                    return free.swap_remove(i).0;
+                }
+                end += size;
+                end - size
+            });
+            (offsets[slot as usize], size)
+        };
+        // What is made once is kept for all tiles.
+        let once = self.once_loads.iter().map(|l| l.slot).chain(self.once_ops.iter().map(Op::to));
+        once.for_each(|slot| {
+            take(slot, &mut free);
+        });
+        let loads = self.loads.iter().filter(|load| !load.direct);
+        loads.for_each(|load| {
+            take(load.slot, &mut free);
+        });
+        let last_use = self.last_uses(group.slots.len());
+        for (i, op) in self.ops.iter().enumerate() {
+            take(op.to(), &mut free);
+            // Freed only now: an operation never writes where it reads.
+            let mut done = Vec::new();
+            op.each_read(&mut |id| done.push(id));
+            done.push(op.to());
+            done.sort_unstable();
+            done.dedup();
+            let direct = |id| self.loads.iter().any(|load| load.slot == id && load.direct);
+            for id in done.into_iter().filter(|&id| last_use[id as usize] == Some(i) && !direct(id)) {
+                if let (Some(offset), size) = take(id, &mut Vec::new()) {
+                    free.push((offset, size));
+                }
+            }
         }
+        self.offsets = offsets.into_iter().map(|offset| offset.unwrap_or(0)).collect();
         self.scratch_bytes = end;
+    }
+
+    /// The operation that last touches each slot; none for what is kept or stored.
+    fn last_uses(&self, slots: usize) -> Vec<Option<usize>> {
+        let mut last = vec![None; slots];
+        for (i, op) in self.ops.iter().enumerate() {
+            op.each_read(&mut |id| last[id as usize] = Some(i));
+            last[op.to() as usize] = Some(i);
+        }
+        let kept = self.once_loads.iter().map(|l| l.slot).chain(self.once_ops.iter().map(Op::to));
+        for slot in kept.chain(self.stores.iter().map(|store| store.slot)) {
+            last[slot as usize] = None;
+        }
+        last
     }
 
     /// Sorts loads and operations into those done once and those done for each tile.
@@ -104,6 +160,7 @@ impl Plan {
             let single = writes[slot] == 1;
             same[slot] =
                 single && transfer.outer.iter().all(|&s| s == 0) && (whole || transfer.col == 0) && !transfer.packed;
+            self.uniform[slot] = same[slot] && transfer.col == 0;
             transfer.direct = single && !stored[slot] && load.elem.fills_lane() && transfer.packed;
             if same[slot] { self.once_loads.push(transfer) } else { self.loads.push(transfer) }
         }
@@ -111,6 +168,9 @@ impl Plan {
             let to = op.to() as usize;
             let mut once = writes[to] == 1;
             op.each_read(&mut |id| once &= same[id as usize]);
+            let mut uniform = once && !matches!(op, Op::Iota { .. } | Op::RowReduce { .. });
+            op.each_read(&mut |id| uniform &= self.uniform[id as usize]);
+            self.uniform[to] = uniform;
             let mut op = op.clone();
             if let Op::Iota { axis, .. } = &mut op {
                 *axis = axes.names.iter().position(|name| name == axis).unwrap_or(0);
