@@ -2,5 +2,6 @@
 //!
 //! Suites (cases) are separate from targets (runners): a new target gets every case for free.
 
+pub mod catalogue;
 pub mod compare;
 pub mod sample;
