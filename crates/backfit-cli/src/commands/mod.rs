@@ -1,0 +1,7 @@
+//! The commands, one file each.
+
+pub mod data;
+pub mod eval;
+pub mod inspect;
+pub mod predict;
+pub mod train;

@@ -1,0 +1,115 @@
+//! `backfit train`.
+
+use crate::args;
+use crate::console::Console;
+use crate::interrupt;
+use crate::recipe::{self, Loaded};
+use crate::recorder::Recorder;
+use crate::run_folder::{RunFolder, checkpoint_of};
+use crate::samples::{self, Samples};
+use crate::session;
+use crate::summary;
+use backfit::{Checkpoints, FitOptions, Monitor, Result, Stopped, Trainer};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The least time between checkpoints of short epochs.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// A run that is ready to start.
+struct Run {
+    loaded: Loaded,
+    samples: Samples,
+    trainer: Trainer,
+    resumed: Option<PathBuf>,
+}
+
+/// Trains, and tells the exit code.
+///
+/// # Errors
+/// Whatever is wrong with recipe, data or checkpoint, before anything is written; a full disk.
+pub fn run(args: &args::Train, console: Console) -> Result<i32> {
+    let begun = Instant::now();
+    let mut run = prepare(args)?;
+    let folder = match (&run.resumed, &args.out) {
+        (Some(checkpoint), None) => RunFolder::of_checkpoint(checkpoint),
+        (_, out) => RunFolder::create(run.loaded.source.name(), out.as_deref())?,
+    };
+    folder.write_recipe(&run.loaded.to_toml()?)?;
+    let mut recorder = Recorder::new(console, folder.open_log()?);
+    let compiled = begun.elapsed().as_secs_f64();
+    recorder.begin(&run.loaded, &folder, &run.trainer, compiled);
+    let stopped = fit(&mut run, &folder, &mut recorder)?;
+    recorder.finish()?;
+    let name = run.loaded.source.name().to_owned();
+    folder.plot(&name)?.save_svg(&folder.curve())?;
+    if stopped == Stopped::Interrupted {
+        summary::interrupted(console, &folder, &run.trainer);
+        return Ok(interrupt::EXIT_CODE);
+    }
+    let result = summary::Result {
+        stopped,
+        train: run.trainer.evaluate(&run.samples.train)?,
+        test: run.samples.test.as_ref().map(|set| run.trainer.evaluate(set)).transpose()?,
+        steps: run.trainer.steps(),
+        seconds: begun.elapsed().as_secs_f64(),
+        samples_per_second: recorder.samples_per_second(),
+        allocations: match recorder.allocations_per_step() {
+            Some(counted) => counted,
+            None => recorder.count_alone(&mut run.trainer, &run.samples.train, run.loaded.recipe.batch)?,
+        },
+    };
+    summary::done(console, &run.loaded, &folder, &result)?;
+    Ok(0)
+}
+
+/// Everything that can go wrong because of the user does so here, where nothing has been written yet.
+fn prepare(args: &args::Train) -> Result<Run> {
+    let overrides = args.changes.overrides();
+    let resumed = args.resume.as_deref().map(checkpoint_of).transpose()?;
+    let (loaded, known) = match (&args.recipe, &resumed) {
+        (Some(name), _) => (recipe::load(name, &overrides)?, None),
+        (None, Some(path)) => {
+            let (loaded, interface) = session::of_checkpoint(path, &overrides)?;
+            (loaded, Some(interface))
+        }
+        (None, None) => return Err(backfit::Problem::new("there is neither a recipe nor a run to resume").into()),
+    };
+    if let Some(out) = &args.out {
+        RunFolder::check_free(out)?;
+    }
+    let samples = match &known {
+        Some(interface) => samples::load_for(&loaded, interface)?,
+        None => samples::load(&loaded)?,
+    };
+    let mut trainer = session::compile(&loaded, &samples.interface)?;
+    let batches = samples.train.batches(loaded.recipe.batch).seed(loaded.recipe.seed);
+    if let Some(schedule) = &loaded.recipe.schedule {
+        trainer = trainer.schedule(schedule.over(loaded.recipe.epochs * batches.per_epoch()));
+    }
+    if let Some(path) = &resumed {
+        trainer.resume(path)?;
+        trainer.continued(batches)?;
+    }
+    session::annotate(&mut trainer, &loaded, &samples.interface)?;
+    Ok(Run { loaded, samples, trainer, resumed })
+}
+
+fn fit(run: &mut Run, folder: &RunFolder, recorder: &mut Recorder) -> Result<Stopped> {
+    let recipe = &run.loaded.recipe;
+    let early = recipe.early_stop.as_ref();
+    let name = early.map_or_else(|| "loss".to_owned(), |e| e.monitor.clone());
+    let options = FitOptions {
+        epochs: recipe.epochs,
+        validation: run.samples.test.clone(),
+        monitor: Monitor { maximise: name == "accuracy", name },
+        patience: early.map(|e| e.patience),
+        best: early.map(|_| folder.best()),
+        checkpoints: Some(Checkpoints { path: folder.checkpoint(), every: 0, interval: INTERVAL }),
+        on_event: Some(Box::new(|event| recorder.record(event))),
+        stop: Some(interrupt::listen()?),
+        ..FitOptions::default()
+    };
+    let batches = run.samples.train.batches(recipe.batch).seed(recipe.seed);
+    Ok(run.trainer.fit(batches, options)?.stopped)
+}

@@ -1,0 +1,159 @@
+//! Recipes: small TOML files that say what is trained on what, and how.
+//!
+//! | module | it has |
+//! |---|---|
+//! | [`model`], [`data`], [`optimizer`] | the tables of a recipe, and what their values may be |
+//! | [`source`] | the text of a recipe, its changes by `--set`, and the line of every key |
+//! | [`builtin`] | the recipes inside the program |
+
+pub mod builtin;
+pub mod data;
+pub mod model;
+pub mod optimizer;
+pub mod source;
+#[cfg(test)]
+mod tests;
+
+use backfit::{Error, Problem, Result};
+use data::Data;
+use model::{Loss, Model};
+use optimizer::{EarlyStop, Optimizer, Schedule};
+use serde::{Deserialize, Serialize};
+use source::Source;
+
+/// A recipe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// What it is, in a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Passes over the data.
+    pub epochs: u64,
+    /// Samples in a batch.
+    pub batch: usize,
+    /// Of weights, order and dropout.
+    #[serde(default)]
+    pub seed: u64,
+    /// What is trained.
+    pub model: Model,
+    /// On what.
+    pub data: Data,
+    /// What is lowered.
+    pub loss: Loss,
+    /// How.
+    pub optimizer: Optimizer,
+    /// How the learning rate changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// When to stop before all epochs are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_stop: Option<EarlyStop>,
+    /// What it runs on.
+    #[serde(default)]
+    pub target: Target,
+}
+
+/// The table `[target]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The target.
+    #[serde(default)]
+    pub name: TargetName,
+    /// Number of threads; as many as there are cores unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+}
+
+/// What can run a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetName {
+    /// The CPU.
+    #[default]
+    Cpu,
+}
+
+/// A recipe together with where its values come from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The recipe, checked.
+    pub recipe: Recipe,
+    /// Its text.
+    pub source: Source,
+}
+
+/// Everything wrong in a recipe, each with its place.
+pub struct Checks<'a> {
+    source: &'a Source,
+    problems: Vec<Problem>,
+}
+
+impl Checks<'_> {
+    /// Notes a problem with the value of a key unless `ok`.
+    pub fn require(&mut self, ok: bool, key: &str, what: impl std::fmt::Display, help: &str) {
+        if !ok {
+            let problem = Problem::new(format!("{key}: {what}")).at(self.source.place(key));
+            self.problems.push(problem.help(help));
+        }
+    }
+
+    /// Notes a problem unless the key is absent: it would have no effect.
+    pub fn unused<T>(&mut self, value: &Option<T>, key: &str, by: &str, help: &str) {
+        self.require(value.is_none(), key, format_args!("it has no meaning for {by}"), help);
+    }
+}
+
+/// Reads a recipe, a file or a name, changes it, and checks every value.
+///
+/// # Errors
+/// There is no such recipe; it is not TOML; unknown keys; values that cannot be. All problems at once.
+pub fn load(name: &str, overrides: &[String]) -> Result<Loaded> {
+    check(Source::open(name, overrides)?)
+}
+
+/// The recipe of a text, checked.
+///
+/// # Errors
+/// As for [`load`].
+pub fn check(source: Source) -> Result<Loaded> {
+    let mut recipe = source.parse()?;
+    recipe.data.resolve(source.folder());
+    let mut checks = Checks { source: &source, problems: Vec::new() };
+    let c = &mut checks;
+    c.require(recipe.epochs > 0, "epochs", "there is nothing to train in 0 epochs", "give at least 1");
+    c.require(recipe.batch > 0, "batch", "a batch of 0 samples", "give at least 1");
+    let threads = recipe.target.threads;
+    c.require(threads != Some(0), "target.threads", "0 threads", "give at least 1, or leave it out");
+    c.require(
+        threads.is_none_or(|t| t <= 1024),
+        "target.threads",
+        "more than 1024 threads",
+        "give as many as the machine has cores",
+    );
+    recipe.model.check(c);
+    recipe.loss.check(c);
+    recipe.data.check(c);
+    recipe.optimizer.check(c);
+    recipe.schedule.iter().for_each(|s| s.check(c));
+    recipe.early_stop.iter().for_each(|s| s.check(&recipe.loss, c));
+    let problems = checks.problems;
+    Error::from_problems(problems).map_or(Ok(Loaded { recipe, source }), Err)
+}
+
+impl Loaded {
+    /// A problem with the value of a key.
+    pub fn problem(&self, key: &str, what: impl std::fmt::Display) -> Problem {
+        Problem::new(format!("{key}: {what}")).at(self.source.place(key))
+    }
+
+    /// The recipe with all changes, as TOML.
+    ///
+    /// # Errors
+    /// A number that TOML cannot hold.
+    pub fn to_toml(&self) -> Result<String> {
+        let text = toml::to_string(&self.recipe);
+        text.map_err(|e| Problem::new("the recipe cannot be written as TOML").because(e.to_string()).into())
+    }
+}

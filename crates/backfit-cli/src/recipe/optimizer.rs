@@ -1,0 +1,199 @@
+//! The tables `[optimizer]`, `[schedule]` and `[early_stop]`.
+
+use super::Checks;
+use super::model::Loss;
+use serde::{Deserialize, Serialize};
+
+/// The table `[optimizer]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Optimizer {
+    /// Which.
+    pub name: OptimizerName,
+    /// The learning rate before any schedule.
+    pub learning_rate: f64,
+    /// λ of weight decay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_decay: Option<f64>,
+    /// μ of `sgd` and `rmsprop`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub momentum: Option<f64>,
+    /// The look-ahead of `sgd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nesterov: Option<bool>,
+    /// β₁ and β₂ of `adam` and `adamw`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub betas: Option<[f64; 2]>,
+    /// ε of `adam`, `adamw` and `rmsprop`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// The decay rate of `rmsprop`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// The gradients' common norm is at most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+}
+
+/// An optimizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the names of the field
+pub enum OptimizerName {
+    Sgd,
+    Adam,
+    #[serde(rename = "adamw")]
+    AdamW,
+    #[serde(rename = "rmsprop")]
+    RmsProp,
+}
+
+/// The table `[schedule]`. A schedule that ends does so at the end of the last epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Which.
+    pub name: ScheduleName,
+    /// Steps on the way up, of `warmup_cosine`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup: Option<u64>,
+    /// The learning rate at the end, of `linear`, `cosine` and `warmup_cosine`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Steps between two changes, of `step`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
+    /// The factor of `step` and `exponential`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
+}
+
+/// A schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the names of the field
+pub enum ScheduleName {
+    Constant,
+    Step,
+    Exponential,
+    Linear,
+    Cosine,
+    WarmupCosine,
+}
+
+/// The table `[early_stop]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlyStop {
+    /// `loss` or `accuracy`, of the held-back samples where there are any.
+    #[serde(default = "loss")]
+    pub monitor: String,
+    /// Epochs without improvement.
+    pub patience: u64,
+}
+
+fn loss() -> String {
+    "loss".to_owned()
+}
+
+fn sound(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
+}
+
+impl Optimizer {
+    /// Checks every value.
+    pub fn check(&self, c: &mut Checks) {
+        use OptimizerName::{Adam, AdamW, RmsProp, Sgd};
+        let rate = self.learning_rate;
+        let key = "optimizer.learning_rate";
+        let positive = rate.is_finite() && rate > 0.0;
+        c.require(positive, key, format_args!("{rate} is not a positive number"), "give a rate such as 0.001");
+        let (is_adam, help) = (matches!(self.name, Adam | AdamW), "remove it, or choose another optimizer.name");
+        if is_adam {
+            c.unused(&self.momentum, "optimizer.momentum", "adam", "set optimizer.betas instead");
+        } else {
+            c.unused(&self.betas, "optimizer.betas", "this optimizer", help);
+        }
+        if self.name != Sgd {
+            c.unused(&self.nesterov, "optimizer.nesterov", "this optimizer", help);
+        } else {
+            c.unused(&self.epsilon, "optimizer.epsilon", "sgd", help);
+            let moves = self.nesterov != Some(true) || self.momentum.is_some_and(|m| m > 0.0);
+            c.require(moves, "optimizer.nesterov", "it needs a momentum", "set optimizer.momentum, such as 0.9");
+        }
+        if self.name != RmsProp {
+            c.unused(&self.alpha, "optimizer.alpha", "this optimizer", help);
+        }
+        let shares = [
+            ("optimizer.momentum", self.momentum.is_none_or(|v| (0.0..1.0).contains(&v))),
+            ("optimizer.alpha", self.alpha.is_none_or(|v| (0.0..1.0).contains(&v))),
+            ("optimizer.betas", self.betas.is_none_or(|b| b.iter().all(|v| (0.0..1.0).contains(v)))),
+        ];
+        for (key, ok) in shares {
+            c.require(ok, key, "it must be at least 0 and below 1", "give a number such as 0.9");
+        }
+        c.require(
+            self.weight_decay.is_none_or(sound),
+            "optimizer.weight_decay",
+            "it must not be negative",
+            "give 0.01",
+        );
+        let positive = |v: Option<f64>| v.is_none_or(|v| v > 0.0 && v.is_finite());
+        c.require(positive(self.epsilon), "optimizer.epsilon", "it must be positive", "give a number such as 1e-8");
+        c.require(positive(self.clip_norm), "optimizer.clip_norm", "it must be positive", "give a number such as 1.0");
+    }
+}
+
+impl Schedule {
+    /// Checks every value.
+    pub fn check(&self, c: &mut Checks) {
+        use ScheduleName::{Cosine, Exponential, Linear, Step, WarmupCosine};
+        let (by, help) = ("this schedule", "remove it, or choose another schedule.name");
+        if self.name != WarmupCosine {
+            c.unused(&self.warmup, "schedule.warmup", by, help);
+        } else {
+            c.require(self.warmup.is_some(), "schedule.warmup", "warmup_cosine needs it", "give a number of steps");
+        }
+        if !matches!(self.name, Linear | Cosine | WarmupCosine) {
+            c.unused(&self.min, "schedule.min", by, help);
+        }
+        if self.name != Step {
+            c.unused(&self.every, "schedule.every", by, help);
+        } else {
+            let ok = self.every.is_some_and(|e| e > 0);
+            c.require(ok, "schedule.every", "the schedule 'step' needs a number of steps", "such as every = 1000");
+        }
+        if !matches!(self.name, Step | Exponential) {
+            c.unused(&self.gamma, "schedule.gamma", by, help);
+        } else {
+            let ok = self.gamma.is_some_and(|g| g > 0.0 && g.is_finite());
+            c.require(ok, "schedule.gamma", "this schedule needs a positive factor", "such as gamma = 0.5");
+        }
+        c.require(self.min.is_none_or(sound), "schedule.min", "it must not be negative", "give 0");
+    }
+
+    /// The schedule of a run with `total` steps.
+    pub fn over(&self, total: u64) -> backfit::Schedule {
+        use backfit::Schedule as S;
+        let (min, gamma) = (self.min.unwrap_or(0.0), self.gamma.unwrap_or(1.0));
+        match self.name {
+            ScheduleName::Constant => S::Constant,
+            ScheduleName::Step => S::Step { every: self.every.unwrap_or(1), gamma },
+            ScheduleName::Exponential => S::Exponential { gamma },
+            ScheduleName::Linear => S::Linear { total, min },
+            ScheduleName::Cosine => S::Cosine { total, min },
+            ScheduleName::WarmupCosine => S::WarmupCosine { warmup: self.warmup.unwrap_or(0), total, min },
+        }
+    }
+}
+
+impl EarlyStop {
+    /// Checks every value.
+    pub fn check(&self, loss: &Loss, c: &mut Checks) {
+        let known = self.monitor == "loss" || (self.monitor == "accuracy" && loss.is_of_classes());
+        let names = if loss.is_of_classes() { "\"loss\" or \"accuracy\"" } else { "\"loss\"" };
+        let what = format!("nothing named '{}' is reported", self.monitor);
+        c.require(known, "early_stop.monitor", what, &format!("give {names}"));
+        c.require(self.patience > 0, "early_stop.patience", "no patience at all", "give at least 1");
+    }
+}

@@ -1,0 +1,82 @@
+//! Recipes that are right, and every way in which one is wrong.
+
+use super::*;
+
+fn digits(overrides: &[&str]) -> Result<Loaded> {
+    load("digits", &overrides.iter().map(|o| (*o).to_string()).collect::<Vec<_>>())
+}
+
+#[test]
+fn every_recipe_inside_the_program_is_valid_and_survives_its_text_form() {
+    for name in builtin::names() {
+        let loaded = load(name, &[]).unwrap();
+        let again = check(Source::new(name, "x.toml", &loaded.to_toml().unwrap(), &[])).unwrap();
+        assert_eq!(again.recipe, loaded.recipe, "{name}");
+    }
+}
+
+#[test]
+fn changes_are_applied_in_order() {
+    let loaded = digits(&["epochs=3", "model.layers=[5, 6]", "optimizer.name=sgd", "epochs=4"]).unwrap();
+    assert_eq!((loaded.recipe.epochs, loaded.recipe.model.layers), (4, Some(vec![5, 6])));
+    assert_eq!(
+        digits(&["schedule.name=\"linear\"", "schedule.min=0.1"]).unwrap().recipe.schedule.unwrap().min,
+        Some(0.1)
+    );
+}
+
+#[test]
+fn a_wrong_change_names_the_option() {
+    let cases = [
+        ("optimizer.lr=1", "unknown field `lr`"),
+        ("optimizer.name=adamm", "unknown variant `adamm`"),
+        ("optimizer.learning_rate=-1", "-1 is not a positive number"),
+        ("batch=0", "a batch of 0 samples"),
+        ("epochs=0", "0 epochs"),
+        ("epochs=-1", "epochs"),
+        ("model.dropout=1.0", "below 1"),
+        ("model.layers=[0]", "every width"),
+        ("early_stop.patience=0", "no patience"),
+        ("target.threads=0", "0 threads"),
+        ("early_stop", "KEY=VALUE"),
+        ("epochs.x=1", "not a table"),
+    ];
+    for (change, words) in cases {
+        let error = digits(&[change]).unwrap_err().to_string();
+        assert!(error.contains(words) && error.contains(&format!("--set {change}")), "{change}: {error}");
+        assert!(error.contains("help: "), "{error}");
+    }
+}
+
+#[test]
+fn a_wrong_file_names_the_line() {
+    let good = builtin::find("digits").unwrap();
+    let cases = [
+        ("learning_rate = 0.002", "learning_rate = -0.5", ":20", "optimizer.learning_rate: -0.5"),
+        ("learning_rate = 0.002", "learning_rat = 0.1", ":20", "unknown field `learning_rat`"),
+        ("name = \"adam\"", "name = \"adamm\"", ":19", "unknown variant `adamm`"),
+        ("batch = 64", "batch = 0", ":3", "a batch of 0 samples"),
+        ("batch = 64", "batch = ", ":3", "not valid"),
+        ("batch = 64", "batch = \"many\"", ":3", "invalid type"),
+        ("kind = \"mlp\"", "kind = \"linear\"", ":8", "model.layers"),
+    ];
+    for (old, new, line, words) in cases {
+        let text = good.replace(old, new);
+        let error = check(Source::new("mine", "mine.toml", &text, &[])).unwrap_err().to_string();
+        assert!(error.contains(words), "{new}: {error}");
+        assert!(error.contains(&format!("mine.toml{line}")), "{new}: {error}");
+    }
+}
+
+#[test]
+fn an_unknown_recipe_lists_those_there_are() {
+    let error = load("digit", &[]).unwrap_err().to_string();
+    assert!(error.contains("'digit'") && error.contains("digits-cnn") && error.contains("mnist"), "{error}");
+    assert!(load("missing.toml", &[]).unwrap_err().to_string().contains("missing.toml"));
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let error = digits(&["batch=0", "epochs=0", "optimizer.momentum=0.9"]).unwrap_err();
+    assert_eq!(error.problems().len(), 3);
+}

@@ -1,0 +1,69 @@
+//! What `inspect` and `data` show.
+
+use crate::runner::Workplace;
+use serde_json::Value;
+
+#[test]
+fn one_object_has_the_sizes_of_the_plan() {
+    let work = Workplace::new();
+    let said = work.succeed(&["inspect", "digits", "--json"]);
+    assert_eq!(said.events().len(), 1);
+    let event = said.event("inspected");
+    let size = |key: &str| event["plan"][key].as_u64().unwrap_or_else(|| panic!("{key}"));
+    assert!(size("arena_bytes") >= size("largest_live_bytes") && size("largest_live_bytes") > 0);
+    assert_eq!(event["instructions"].as_array().unwrap().len() as u64, size("instructions"));
+    // Weights, and Adam's two moments of each.
+    let weights = 784 * 256 + 256 + 256 * 10 + 10;
+    let residents = event["residents"].as_array().unwrap().iter().map(|r| r["bytes"].as_u64().unwrap());
+    let resident: u64 = residents.sum();
+    assert!(resident >= 3 * 4 * weights && resident <= size("resident_bytes"), "{resident}");
+    // Every buffer lies within the arena.
+    for buffer in event["arena"].as_array().unwrap() {
+        let end = buffer["offset"].as_u64().unwrap() + buffer["bytes"].as_u64().unwrap();
+        assert!(end <= size("arena_bytes"), "{buffer}");
+    }
+    // Forward and both gradients of the first layer alone.
+    assert!(event["flops"].as_u64().unwrap() > 2 * 2 * 64 * 784 * 256);
+    let locations = event["instructions"].as_array().unwrap().iter().flat_map(|i| i["locations"].as_array().unwrap());
+    let lines: Vec<&Value> = locations.collect();
+    assert!(lines.iter().any(|l| l.as_str().unwrap().contains("digits.toml:")), "{lines:?}");
+}
+
+#[test]
+fn people_see_memory_instructions_and_stages() {
+    let work = Workplace::new();
+    let said = work.succeed(&["inspect", "iris"]);
+    for words in ["arena", "resident", "MFLOP", "instruction", "Arena map", "simplify", "iris.toml:"] {
+        assert!(said.stdout.contains(words), "'{words}' is missing in {}", said.stdout);
+    }
+    work.succeed(&["inspect", "iris", "--function", "predict"]);
+}
+
+#[test]
+fn every_stage_has_a_text_form_and_a_picture() {
+    let work = Workplace::new();
+    for stage in ["differentiate", "precision", "decompose", "simplify", "layout"] {
+        let said = work.succeed(&["inspect", "iris", "--stage", stage, "--text"]);
+        assert!(said.stdout.contains("func @step {") && said.stdout.contains("aliases fc1.weight"), "{}", said.stdout);
+    }
+    let said = work.succeed(&["inspect", "iris", "--function", "eval", "--dot"]);
+    assert!(said.stdout.starts_with("digraph"), "{}", said.stdout);
+}
+
+#[test]
+fn data_sets_are_listed_and_copied() {
+    let work = Workplace::new();
+    let events = work.succeed(&["data", "list", "--json"]).events();
+    let names: Vec<&str> = events.iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert!(["digits", "iris", "sine", "mnist"].iter().all(|n| names.contains(n)), "{names:?}");
+    work.refuse(&["data", "fetch", "mnist", "--from", "nowhere", "--to", "there"], &["nowhere"]);
+}
+
+#[test]
+fn help_teaches_by_examples() {
+    let work = Workplace::new();
+    for command in ["train", "eval", "predict", "inspect"] {
+        let said = work.succeed(&[command, "--help"]);
+        assert!(said.stdout.contains("Examples:") && said.stdout.contains(&format!("backfit {command}")), "{command}");
+    }
+}
