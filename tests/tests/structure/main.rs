@@ -1,8 +1,9 @@
 //! The shape of the repository: which crate knows which, how long files are, where `unsafe` stands, and that an operator
-//! is one file and one word.
+//! is one file and one word; and that the pages say so.
 
 mod crates;
 mod operators;
+mod pages;
 mod sources;
 
 use std::path::{Path, PathBuf};
