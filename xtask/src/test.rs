@@ -32,7 +32,8 @@ fn examples() -> Vec<PathBuf> {
     manifests
 }
 
-fn example(manifest: &Path) -> [Step; 3] {
+/// Formats, lints and tests a crate, and runs it where it is a program.
+fn example(manifest: &Path) -> Vec<Step> {
     let folder = manifest.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let path = manifest.to_string_lossy();
     // One folder of artefacts for all of them.
@@ -41,11 +42,15 @@ fn example(manifest: &Path) -> [Step; 3] {
     let artefacts = artefacts.to_string_lossy();
     let name = |what: &str| format!("example {folder}: {what}");
     let of = ["--manifest-path", &path, "--target-dir", &artefacts];
-    [
+    let mut steps = vec![
         Step::cargo(&name("format"), &["fmt", "--manifest-path", &path, "--check"]),
         Step::cargo(&name("clippy"), &[&["clippy", "--all-targets"], &of[..], &["--", "-D", "warnings"]].concat()),
         Step::cargo(&name("tests"), &[&["test"], &of[..]].concat()),
-    ]
+    ];
+    if manifest.with_file_name("src").join("main.rs").is_file() {
+        steps.push(Step::cargo(&name("run"), &[&["run"], &of[..]].concat()));
+    }
+    steps
 }
 
 /// Checks the types for a processor that is not this one; `None` for this one.
