@@ -39,10 +39,22 @@ pub struct Operand {
 pub enum Job {
     /// A fused group.
     Group(Group),
-    /// A node with a kernel of its own: operands and result buffers.
-    Node { node: usize, operands: Vec<Operand>, results: Vec<usize> },
+    /// A node with a kernel of its own.
+    Node {
+        /// Its index in the function.
+        node: usize,
+        /// What it reads.
+        operands: Vec<Operand>,
+        /// The buffers of its results.
+        results: Vec<usize>,
+    },
     /// Copies a view into a dense buffer.
-    Copy { from: Operand, to: usize },
+    Copy {
+        /// The view.
+        from: Operand,
+        /// The buffer.
+        to: usize,
+    },
 }
 
 /// The constants of a program, each stored once.

@@ -89,7 +89,7 @@ impl View {
                 let &(size, step) = run.next()?;
                 (left, stride) = (size, step);
             }
-            if left % shape[axis] != 0 {
+            if !left.is_multiple_of(shape[axis]) {
                 return None;
             }
             strides[axis] = stride;

@@ -1,6 +1,7 @@
 //! Time of fused groups against hand-written fused loops: Adam and GELU, on one thread.
 //!
 //! `cargo run --release -p backfit-kernels --example tile_bench`
+#![allow(unsafe_code)] // wide instructions for the loops written by hand
 
 use backfit_kernels::context::Addr;
 use backfit_kernels::elem::{Elem, Lane};

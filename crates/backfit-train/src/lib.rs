@@ -27,5 +27,6 @@ pub use masking::VALID;
 pub use scalars::Scalars;
 pub use schedule::Schedule;
 pub use trainer::{
-    Checkpoints, EpochReport, Event, FitOptions, FitReport, Monitor, Report, StepOutput, Stopped, Trainer, WeightsReport,
+    Checkpoints, EpochReport, Event, FitOptions, FitReport, Listener, Monitor, Report, StepOutput, Stopped, Trainer,
+    WeightsReport,
 };

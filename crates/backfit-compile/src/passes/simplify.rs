@@ -7,6 +7,7 @@ use backfit_ir::rewrite::Rewriter;
 use backfit_ir::{Function, Literal, Node, Op, Type, ValueId};
 
 /// What a node turns into.
+#[allow(clippy::large_enum_variant)] // made and taken apart at once, never kept
 #[derive(Clone, Debug, PartialEq)]
 pub enum Simpler {
     /// An existing value.

@@ -7,9 +7,11 @@ mod lifetimes;
 mod offsets;
 mod schedule;
 mod storage;
+mod verify;
 
 pub use lifetimes::Lifetime;
 pub use storage::{Alias, Reason};
+pub use verify::verify;
 
 use backfit_ir::{Error, Problem};
 use std::fmt;
@@ -129,78 +131,31 @@ pub fn plan(tasks: &Tasks) -> Result<Plan, Error> {
 }
 
 fn check(tasks: &Tasks) -> Result<(), Error> {
-    let mut written: Vec<bool> = tasks.buffers.iter().map(|b| b.place == Place::Fixed).collect();
-    let mut once = vec![false; tasks.buffers.len()];
+    let name = |b: usize| &tasks.buffers[b].name;
+    let mut writers = vec![0; tasks.buffers.len()];
+    tasks.tasks.iter().flat_map(|t| &t.writes).for_each(|&b| writers[b] += 1);
+    if let Some(twice) = writers.iter().position(|&n| n > 1) {
+        return Err(Problem::new(format!("'{}' is written twice", name(twice))).into());
+    }
+    let given = |b: usize| tasks.buffers[b].place == Place::Fixed && writers[b] == 0;
+    let mut known: Vec<bool> = (0..tasks.buffers.len()).map(given).collect();
     for task in &tasks.tasks {
-        if let Some(&early) = task.reads.iter().find(|&&b| !written[b]) {
-            let what = format!("'{}' reads '{}' before it is written", task.name, tasks.buffers[early].name);
+        if let Some(&early) = task.reads.iter().find(|&&b| !known[b]) {
+            return Err(Problem::new(format!("'{}' reads '{}' before it is written", task.name, name(early))).into());
+        }
+        task.writes.iter().for_each(|&b| known[b] = true);
+    }
+    for (index, update) in tasks.updates.iter().enumerate() {
+        if writers[update.new] == 0 || tasks.buffers[update.new].place == Place::Fixed {
+            let what = format!("'{}' is updated with '{}', which no task computes", name(update.old), name(update.new));
             return Err(Problem::new(what).into());
         }
-        for &b in &task.writes {
-            if std::mem::replace(&mut once[b], true) {
-                return Err(Problem::new(format!("'{}' is written twice", tasks.buffers[b].name)).into());
-            }
-            written[b] = true;
+        if tasks.updates[..index].iter().any(|u| u.old == update.old) {
+            return Err(Problem::new(format!("'{}' is updated twice", name(update.old))).into());
         }
     }
     let total = tasks.buffers.iter().try_fold(0usize, |sum, b| sum.checked_add(b.bytes)?.checked_add(ALIGN));
     total.map(|_| ()).ok_or_else(|| Problem::new("the buffers do not fit the address space").into())
-}
-
-/// Checks a plan against its tasks, independently of how it was made: nothing is read before it is written or after
-/// its memory has been given to something else, and shared memory is shared only where a task allows it.
-///
-/// # Errors
-/// The first thing that is wrong.
-pub fn verify(tasks: &Tasks, plan: &Plan) -> Result<(), String> {
-    // The buffer whose contents each byte of memory holds is tracked per storage range.
-    let range = |b: usize| match plan.storage[b] {
-        Storage::Arena(offset) => (None, offset, offset + tasks.buffers[b].bytes),
-        Storage::Fixed(f) => (Some(f), 0, tasks.buffers[b].bytes),
-    };
-    let overlap =
-        |a: (Option<usize>, usize, usize), b: (Option<usize>, usize, usize)| a.0 == b.0 && a.1 < b.2 && b.1 < a.2;
-    let mut holds: Vec<usize> = (0..tasks.buffers.len()).filter(|&b| tasks.buffers[b].place == Place::Fixed).collect();
-    for step in &plan.steps {
-        let (reads, writes, task) = match *step {
-            Step::Task(t) => (tasks.tasks[t].reads.clone(), tasks.tasks[t].writes.clone(), Some(t)),
-            Step::Copy(update) => (vec![update.new], vec![], None),
-        };
-        if let Some(&lost) = reads.iter().find(|b| !holds.contains(b)) {
-            return Err(format!("'{}' is overwritten before {step:?} reads it", tasks.buffers[lost].name));
-        }
-        if let Some(t) = task {
-            let own = &tasks.tasks[t];
-            let scratch = (None, plan.scratch[t], plan.scratch[t] + own.scratch);
-            for &b in reads.iter().chain(&writes) {
-                if own.scratch > 0 && overlap(scratch, range(b)) {
-                    return Err(format!("the scratch of '{}' overlaps '{}'", own.name, tasks.buffers[b].name));
-                }
-            }
-            for &w in &writes {
-                for &r in &reads {
-                    if overlap(range(w), range(r)) && !(range(w) == range(r) && own.in_place.contains(&(r, w))) {
-                        return Err(format!("'{}' writes over its operand '{}'", own.name, tasks.buffers[r].name));
-                    }
-                }
-            }
-            holds.retain(|&b| {
-                !writes.iter().any(|&w| overlap(range(w), range(b))) && !(own.scratch > 0 && overlap(scratch, range(b)))
-            });
-        }
-        if let Step::Copy(update) = *step {
-            holds.retain(|&b| !overlap(range(update.old), range(b)));
-        }
-        holds.extend(writes);
-    }
-    for update in &tasks.updates {
-        let copied = plan.steps.contains(&Step::Copy(*update));
-        let in_place = plan.storage[update.new] == Storage::Fixed(update.old) && holds.contains(&update.new);
-        if !copied && !in_place {
-            return Err(format!("'{}' does not get its new contents", tasks.buffers[update.old].name));
-        }
-    }
-    Ok(())
 }
 
 impl fmt::Display for Storage {

@@ -231,12 +231,12 @@ impl<'a> Builder<'a> {
     fn merged_axes(&self) -> Vec<std::ops::Range<usize>> {
         let domain = &self.group.domain;
         let mut merged: Vec<std::ops::Range<usize>> = Vec::new();
-        for axis in 0..domain.len() {
+        for (axis, &extent) in domain.iter().enumerate() {
             let joins = merged.last().is_some_and(|last| {
                 let before = last.end - 1;
                 let split = self.group.row_axes == Some(axis);
                 let counted = self.counted.iter().any(|&c| c == axis || last.contains(&c));
-                let walks = |p: &Port| p.strides[before] == p.strides[axis] * domain[axis] as isize;
+                let walks = |p: &Port| p.strides[before] == p.strides[axis] * extent as isize;
                 !split && !counted && self.loads.iter().chain(&self.stores).all(walks)
             });
             match merged.last_mut() {

@@ -45,6 +45,9 @@ impl Monitor {
     }
 }
 
+/// Whoever is told what happens.
+pub type Listener<'a> = Box<dyn FnMut(&Event) + 'a>;
+
 /// How [`Trainer::fit`] trains.
 ///
 /// ```
@@ -68,7 +71,7 @@ pub struct FitOptions<'a> {
     /// Gives up after so many skipped steps in a row.
     pub max_skipped_in_a_row: u64,
     /// Is told everything that happens.
-    pub on_event: Option<Box<dyn FnMut(&Event) + 'a>>,
+    pub on_event: Option<Listener<'a>>,
     /// Ends the run after the current step when set; for Ctrl-C.
     pub stop: Option<&'a AtomicBool>,
 }

@@ -8,7 +8,7 @@ mod step;
 
 pub use evaluate::Report;
 pub use event::{EpochReport, Event, FitReport, Stopped};
-pub use fit::{Checkpoints, FitOptions, Monitor};
+pub use fit::{Checkpoints, FitOptions, Listener, Monitor};
 pub use state::WeightsReport;
 pub use step::StepOutput;
 
