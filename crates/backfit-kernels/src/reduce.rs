@@ -130,17 +130,17 @@ impl Reduce {
                 Elem::F32 => with_float_combine!(self.op, C => reduce::<f32, C>(ctx.isa, self, ctx)),
                 Elem::F16 => with_float_combine!(self.op, C => reduce::<F16, C>(ctx.isa, self, ctx)),
                 Elem::BF16 => with_float_combine!(self.op, C => reduce::<BF16, C>(ctx.isa, self, ctx)),
-                Elem::F64 => with_float_combine!(self.op, C => reduce_body::<f64, C>(self, ctx)),
-                Elem::I64 => with_integer_combine!(self.op, C => reduce_body::<i64, C>(self, ctx)),
-                Elem::U64 => with_integer_combine!(self.op, C => reduce_body::<u64, C>(self, ctx)),
-                Elem::I32 => with_integer_combine!(self.op, C => reduce_body::<i32, C>(self, ctx)),
-                Elem::U32 => with_integer_combine!(self.op, C => reduce_body::<u32, C>(self, ctx)),
-                Elem::I16 => with_integer_combine!(self.op, C => reduce_body::<i16, C>(self, ctx)),
-                Elem::U16 => with_integer_combine!(self.op, C => reduce_body::<u16, C>(self, ctx)),
-                Elem::I8 => with_integer_combine!(self.op, C => reduce_body::<i8, C>(self, ctx)),
-                Elem::U8 => with_integer_combine!(self.op, C => reduce_body::<u8, C>(self, ctx)),
+                Elem::F64 => with_float_combine!(self.op, C => reduce_portable::<f64, C>(self, ctx)),
+                Elem::I64 => with_integer_combine!(self.op, C => reduce_portable::<i64, C>(self, ctx)),
+                Elem::U64 => with_integer_combine!(self.op, C => reduce_portable::<u64, C>(self, ctx)),
+                Elem::I32 => with_integer_combine!(self.op, C => reduce_portable::<i32, C>(self, ctx)),
+                Elem::U32 => with_integer_combine!(self.op, C => reduce_portable::<u32, C>(self, ctx)),
+                Elem::I16 => with_integer_combine!(self.op, C => reduce_portable::<i16, C>(self, ctx)),
+                Elem::U16 => with_integer_combine!(self.op, C => reduce_portable::<u16, C>(self, ctx)),
+                Elem::I8 => with_integer_combine!(self.op, C => reduce_portable::<i8, C>(self, ctx)),
+                Elem::U8 => with_integer_combine!(self.op, C => reduce_portable::<u8, C>(self, ctx)),
                 Elem::Bool => {
-                    with_integer_combine!(fold::of_bool(self.op), C => reduce_body::<Bool, C>(self, ctx))
+                    with_integer_combine!(fold::of_bool(self.op), C => reduce_portable::<Bool, C>(self, ctx))
                 }
             }
         }
@@ -158,6 +158,13 @@ impl Reduce {
 
 #[rustfmt::skip]
 per_isa! { fn reduce<S: Stored, C: Combine<S::Lane>>(it: &Reduce, ctx: &Context) = reduce_body::<S, C> }
+
+/// For types whose speed matters less. Each is a function of its own: inlined into one, they take the compiler minutes.
+#[inline(never)]
+unsafe fn reduce_portable<S: Stored, C: Combine<S::Lane>>(it: &Reduce, ctx: &Context) {
+    // SAFETY: the caller's promise.
+    unsafe { reduce_body::<S, C>(it, ctx) }
+}
 
 #[inline(always)]
 unsafe fn reduce_body<S: Stored, C: Combine<S::Lane>>(it: &Reduce, ctx: &Context) {

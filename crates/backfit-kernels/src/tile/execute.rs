@@ -5,8 +5,9 @@ use super::plan::{Plan, Transfer};
 use super::{cast, float, integer, transfer};
 use crate::context::Context;
 use crate::elem::{Elem, Lane};
-use crate::fold::{self, fold_row, with_float_combine, with_integer_combine};
+use crate::fold::{self, Combine, fold_row, with_float_combine, with_integer_combine};
 use crate::isa::Isa;
+use crate::stored::Stored;
 
 /// The part of the domain under work, and the slots.
 struct Tile<'a> {
@@ -327,28 +328,45 @@ unsafe fn unary(isa: Isa, op: Unary, elem: Elem, x: *const u8, to: *mut u8, n: u
     }
 }
 
-per_isa! { fn reduce_rows(op: super::Reduction, elem: Elem, from: *const u8, to: *mut u8, rows: usize, cols: usize) = reduce_rows_body }
-
 /// Reduces each row by the one tree.
-#[inline(always)]
-unsafe fn reduce_rows_body(op: super::Reduction, elem: Elem, from: *const u8, to: *mut u8, rows: usize, cols: usize) {
-    macro_rules! rows {
-        ($t:ty, $combine:ty) => {
-            for r in 0..rows {
-                // SAFETY: the full slot has `rows · cols` values, the row slot `rows`.
-                unsafe {
-                    let row = std::slice::from_raw_parts(from.cast::<$t>().add(r * cols), cols);
-                    *to.cast::<$t>().add(r) = fold_row::<$t, $combine>(row);
-                }
-            }
-        };
+unsafe fn reduce_rows(
+    isa: Isa,
+    op: super::Reduction,
+    elem: Elem,
+    from: *const u8,
+    to: *mut u8,
+    rows: usize,
+    cols: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (elem, elem.lane()) {
+            (_, Lane::F32) => with_float_combine!(op, C => float_rows::<C>(isa, from, to, rows, cols)),
+            (_, Lane::F64) => with_float_combine!(op, C => rows_of::<f64, C>(from, to, rows, cols)),
+            (Elem::U32, _) => with_integer_combine!(op, C => rows_of::<u32, C>(from, to, rows, cols)),
+            (Elem::U64, _) => with_integer_combine!(op, C => rows_of::<u64, C>(from, to, rows, cols)),
+            (_, Lane::I32) => with_integer_combine!(op, C => rows_of::<i32, C>(from, to, rows, cols)),
+            (_, Lane::I64) => with_integer_combine!(op, C => rows_of::<i64, C>(from, to, rows, cols)),
+        }
     }
-    match (elem, elem.lane()) {
-        (_, Lane::F32) => with_float_combine!(op, C => rows!(f32, C)),
-        (_, Lane::F64) => with_float_combine!(op, C => rows!(f64, C)),
-        (Elem::U32, _) => with_integer_combine!(op, C => rows!(u32, C)),
-        (Elem::U64, _) => with_integer_combine!(op, C => rows!(u64, C)),
-        (_, Lane::I32) => with_integer_combine!(op, C => rows!(i32, C)),
-        (_, Lane::I64) => with_integer_combine!(op, C => rows!(i64, C)),
+}
+
+per_isa! { fn float_rows<C: Combine<f32>>(from: *const u8, to: *mut u8, rows: usize, cols: usize) = rows_body::<f32, C> }
+
+/// For types whose speed matters less. Each is a function of its own: inlined into one, they take the compiler minutes.
+#[inline(never)]
+unsafe fn rows_of<T: Stored<Lane = T>, C: Combine<T>>(from: *const u8, to: *mut u8, rows: usize, cols: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { rows_body::<T, C>(from, to, rows, cols) }
+}
+
+#[inline(always)]
+unsafe fn rows_body<T: Stored<Lane = T>, C: Combine<T>>(from: *const u8, to: *mut u8, rows: usize, cols: usize) {
+    for r in 0..rows {
+        // SAFETY: the full slot has `rows · cols` values, the row slot `rows`.
+        unsafe {
+            let row = std::slice::from_raw_parts(from.cast::<T>().add(r * cols), cols);
+            *to.cast::<T>().add(r) = fold_row::<T, C>(row);
+        }
     }
 }
