@@ -37,6 +37,7 @@ type Key = (FuncId, Vec<bool>, Vec<bool>);
 
 /// All pairs that one differentiation needs, made once each.
 pub(crate) struct Pairs<'a> {
+    /// Any graph of the module, for its functions.
     pub(crate) graph: &'a Graph,
     known: RefCell<HashMap<Key, Pair>>,
 }
@@ -126,9 +127,10 @@ impl<'a> Pairs<'a> {
         Pair { forward, backward: self.graph.add_function(backward), residuals, residual_types, extras, outputs }
     }
 
-    /// The cotangents of a call's operands; the call becomes one of the forward function.
+    /// The cotangents of a call's operands, in the function of the call, which becomes one of the forward function.
     pub(crate) fn call(
         &self,
+        graph: &Graph,
         index: usize,
         node: &Node,
         wanted: &[bool],
@@ -137,37 +139,37 @@ impl<'a> Pairs<'a> {
         let Op::Call(callee) = node.op else { unreachable!("a call") };
         let given: Vec<bool> = cotangents.iter().map(Option::is_some).collect();
         let pair = self.pair(callee, wanted, &given)?;
-        let extras = self.extend(index, Op::Call(pair.forward), &pair.extras);
+        let extras = extend(graph, index, Op::Call(pair.forward), &pair.extras);
         let operands: Vec<Tensor> = pair
             .residuals
             .iter()
             .map(|residual| match residual {
-                Residual::Param(i) => self.graph.tensor(node.operands[*i]),
-                Residual::Result(i) => self.graph.tensor(node.results[*i]),
+                Residual::Param(i) => graph.tensor(node.operands[*i]),
+                Residual::Result(i) => graph.tensor(node.results[*i]),
                 Residual::Extra(i) => extras[*i].clone(),
             })
             .chain(cotangents.iter().flatten().cloned())
             .collect();
-        let results = self.graph.call(pair.backward, &operands.iter().collect::<Vec<_>>());
+        let results = graph.call(pair.backward, &operands.iter().collect::<Vec<_>>());
         Ok(pair.outputs.iter().map(|output| output.map(|i| results[i].clone())).collect())
     }
+}
 
-    /// Replaces the operator of a node and gives the node more results.
-    pub(crate) fn extend(&self, index: usize, op: Op, extras: &[Type]) -> Vec<Tensor> {
-        let values = self.graph.rewrite(|f| {
-            f.nodes[index].op = op;
-            let mut values = Vec::new();
-            for ty in extras {
-                let value = ValueId(f.values.len() as u32);
-                let def = Def::Node { node: index, result: f.nodes[index].results.len() };
-                f.values.push(Value { ty: ty.clone(), def });
-                f.nodes[index].results.push(value);
-                values.push(value);
-            }
-            values
-        });
-        values.into_iter().map(|v| self.graph.tensor(v)).collect()
-    }
+/// Replaces the operator of a node and gives the node more results.
+pub(crate) fn extend(graph: &Graph, index: usize, op: Op, extras: &[Type]) -> Vec<Tensor> {
+    let values = graph.rewrite(|f| {
+        f.nodes[index].op = op;
+        let mut values = Vec::new();
+        for ty in extras {
+            let value = ValueId(f.values.len() as u32);
+            let def = Def::Node { node: index, result: f.nodes[index].results.len() };
+            f.values.push(Value { ty: ty.clone(), def });
+            f.nodes[index].results.push(value);
+            values.push(value);
+        }
+        values
+    });
+    values.into_iter().map(|v| graph.tensor(v)).collect()
 }
 
 /// The backward nodes that the wanted cotangents need, in order.

@@ -176,8 +176,8 @@ impl<'a> Walk<'a> {
             }
             Derivative::Body | Derivative::Structural => {
                 let found = match &node.op {
-                    Op::Scan(scan) => self.pairs.scan(index, node, scan, wanted, cotangents),
-                    _ => self.pairs.call(index, node, wanted, cotangents),
+                    Op::Scan(scan) => self.pairs.scan(graph, index, node, scan, wanted, cotangents),
+                    _ => self.pairs.call(graph, index, node, wanted, cotangents),
                 };
                 found.map_err(|e| e.because(format!("it is reached through '{name}' at {}", node.loc)))
             }

@@ -1,6 +1,6 @@
 //! The derivative of a scan: a forward scan that stacks residuals, and a backward scan over them.
 
-use crate::pairs::{Pair, Pairs, Residual};
+use crate::pairs::{Pair, Pairs, Residual, extend};
 use crate::reverse::active_values;
 use backfit_ir::ops::scan::Scan;
 use backfit_ir::{Error, FuncId, Graph, Node, Op, Role, Tensor, Type};
@@ -17,9 +17,10 @@ struct Plan {
 }
 
 impl Pairs<'_> {
-    /// The cotangents of a scan's operands; the scan becomes one over the forward body.
+    /// The cotangents of a scan's operands, in the function of the scan, which becomes one over the forward body.
     pub(crate) fn scan(
         &self,
+        graph: &Graph,
         index: usize,
         node: &Node,
         scan: &Scan,
@@ -37,10 +38,10 @@ impl Pairs<'_> {
             })
             .collect();
         let forward = self.forward_body(&plan, scan);
-        let extras = self.extend(index, Op::Scan(Scan { body: forward, ..scan.clone() }), &stacked);
+        let extras = extend(graph, index, Op::Scan(Scan { body: forward, ..scan.clone() }), &stacked);
         let Some(backward) = self.backward_body(&plan, scan, node) else { return Ok(vec![None; wanted.len()]) };
 
-        let tensor = |i: usize| self.graph.tensor(node.operands[i]);
+        let tensor = |i: usize| graph.tensor(node.operands[i]);
         let zero = |i: usize| tensor(i).like(0.0);
         let mut carries: Vec<Tensor> = Vec::new();
         for i in (0..scan.carries).filter(|&i| plan.carries[i]) {
@@ -54,7 +55,7 @@ impl Pairs<'_> {
             match place {
                 Place::Constant(i) => constants.push(tensor(i)),
                 Place::Stacked(i) => slices.push(tensor(i)),
-                Place::Output(i) => slices.push(self.graph.tensor(node.results[i])),
+                Place::Output(i) => slices.push(graph.tensor(node.results[i])),
                 Place::Extra(i) => slices.push(extras[i].clone()),
             }
         }
@@ -66,7 +67,7 @@ impl Pairs<'_> {
             trip_count: scan.trip_count,
             reverse: !scan.reverse,
         };
-        let results = self.graph.scan(loop_, &refs(&carries), &refs(&constants), &refs(&slices));
+        let results = graph.scan(loop_, &refs(&carries), &refs(&constants), &refs(&slices));
         Ok(plan.collect(scan, wanted, results))
     }
 
