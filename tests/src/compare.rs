@@ -20,7 +20,7 @@ pub fn interpret(module: &Module, inputs: &[Literal], options: Options) -> Resul
     Ok(run(module, last(module), &arguments, options)?.iter().map(Array::to_literal).collect())
 }
 
-/// Results by the CPU target.
+/// Results by the CPU target, but for updates; `inputs` has a value for every parameter.
 ///
 /// # Errors
 /// Where it does not compile or run.
@@ -30,8 +30,14 @@ pub fn on_cpu(cpu: &Cpu, module: &Module, inputs: &[Literal]) -> Result<Vec<Lite
     for program in executable.programs() {
         program.check_races().map_err(backfit_ir::Problem::new)?;
     }
-    for (i, input) in inputs.iter().enumerate() {
-        executable.input(0, i).copy_from_slice(input.bytes());
+    let mut fed = 0;
+    for (param, value) in module.function(last(module)).params.iter().zip(inputs) {
+        if param.role.is_resident() {
+            executable.write(&param.name, value)?;
+        } else {
+            executable.input(0, fed).copy_from_slice(value.bytes());
+            fed += 1;
+        }
     }
     executable.run(0)?;
     let outputs = executable.signatures()[0].outputs.clone();
@@ -39,6 +45,17 @@ pub fn on_cpu(cpu: &Cpu, module: &Module, inputs: &[Literal]) -> Result<Vec<Lite
         Literal::from_bytes(port.ty.clone(), executable.output(0, i)).expect("as many bytes as the type says")
     };
     Ok(outputs.iter().enumerate().map(read).collect())
+}
+
+/// ‖found − expected‖ / ‖expected‖, in the Euclidean norm; absolute where the expected norm is 0.
+pub fn distance(found: &Literal, expected: &Literal) -> f64 {
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>().sqrt();
+    let (found, expected) = (found.to_f64(), expected.to_f64());
+    let away = norm(&mut found.iter().zip(&expected).map(|(f, e)| f - e));
+    match norm(&mut expected.iter().copied()) {
+        0.0 => away,
+        whole => away / whole,
+    }
 }
 
 /// The distance from 1 to the next number of a float dtype.
@@ -71,7 +88,9 @@ pub fn difference(expected: &Literal, found: &Literal, tolerance: Tolerance) -> 
     };
     let close = |w: f64, h: f64| match tolerance {
         _ if w.is_nan() || h.is_nan() => w.is_nan() && h.is_nan(),
-        _ if w == h => w.is_sign_negative() == h.is_sign_negative() || w != 0.0 || !matches!(tolerance, Tolerance::Exact),
+        _ if w == h => {
+            w.is_sign_negative() == h.is_sign_negative() || w != 0.0 || !matches!(tolerance, Tolerance::Exact)
+        }
         Tolerance::Exact => false,
         Tolerance::Element(ulps) => (w - h).abs() <= ulps * epsilon(dtype) * w.abs() + tiny,
         Tolerance::Norm(ulps) => (w - h).abs() <= ulps * epsilon(dtype) * norm + tiny,

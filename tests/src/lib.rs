@@ -4,4 +4,6 @@
 
 pub mod catalogue;
 pub mod compare;
+pub mod oracle;
 pub mod sample;
+pub mod training;

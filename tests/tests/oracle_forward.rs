@@ -1,23 +1,8 @@
 //! The forward values of all operators against JAX's (`tests/oracle`), in f64.
 
-mod oracle_forward {
-    mod composites;
-    pub mod file;
-    mod optimizers;
-    mod primitives;
-
-    use backfit_ir::{Graph, Tensor};
-    use file::Case;
-
-    /// Builds a case with the operator of its name; `None` where there is none.
-    pub fn build(case: &Case, g: &Graph, x: &[Tensor]) -> Option<Vec<Tensor>> {
-        primitives::build(case, g, x).or_else(|| composites::build(case, x))
-    }
-}
-
 use backfit_ir::interp::{Array, Options, run};
 use backfit_ir::{FuncId, Graph, Role, Tensor};
-use oracle_forward::file::{self, Case};
+use backfit_suites::oracle::file::{self, Case};
 
 /// What our operator gives for a case, in f64 throughout.
 fn evaluate(case: &Case) -> Vec<Array> {
@@ -25,7 +10,8 @@ fn evaluate(case: &Case) -> Vec<Array> {
     let named = case.inputs.iter().enumerate();
     let x: Vec<Tensor> =
         named.map(|(i, l)| g.parameter(&format!("in{i}"), l.ty().clone(), Role::Input, None)).collect();
-    let results = oracle_forward::build(case, &g, &x).unwrap_or_else(|| panic!("{}: no such operator", case.name));
+    let results =
+        backfit_suites::oracle::build(case, &g, &x).unwrap_or_else(|| panic!("{}: no such operator", case.name));
     results.iter().enumerate().for_each(|(i, t)| g.result(&format!("out{i}"), t));
     let module = g.finish().unwrap_or_else(|e| panic!("{}: {e}", case.name));
     let arguments: Vec<Array> = case.inputs.iter().map(Array::from_literal).collect();

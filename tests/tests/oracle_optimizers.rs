@@ -1,11 +1,11 @@
 //! The optimizers' updates over the oracle's sequences of steps.
 
-use super::file::folder;
 use backfit_ir::interp::{Array, Options, run};
 use backfit_ir::ops::adam_update::{AdamUpdate, adam_update};
 use backfit_ir::ops::rmsprop_update::{RmspropUpdate, rmsprop_update};
 use backfit_ir::ops::sgd_update::{SgdUpdate, sgd_update};
 use backfit_ir::{DType, FuncId, Graph, Module, Role, Tensor, Type};
+use backfit_suites::oracle::file::json;
 use serde_json::Value;
 
 fn numbers(list: &Value) -> Vec<f64> {
@@ -105,8 +105,7 @@ fn follow(sequence: &Value) {
 
 #[test]
 fn updates_follow_the_sequences() {
-    let text = std::fs::read_to_string(folder().join("optimizers.json")).expect("the sequences of the oracle");
-    let file: Value = serde_json::from_str(&text).expect("a JSON file");
+    let file = json("optimizers.json");
     let all = file["sequences"].as_array().expect("a list");
     // The update has no dampening.
     let known: Vec<&Value> = all.iter().filter(|s| s["config"]["dampening"].is_null()).collect();

@@ -1,4 +1,4 @@
-//! Reading `tests/oracle/operators.{json,safetensors}`.
+//! Reading the files of `tests/oracle`, and its single operators.
 
 use backfit_ir::{DType, Literal, Type};
 use safetensors::SafeTensors;
@@ -15,6 +15,10 @@ pub struct Case {
     pub inputs: Vec<Literal>,
     /// Outputs in order.
     pub outputs: Vec<Literal>,
+    /// Cotangents of outputs; `None` for zero.
+    pub cotangents: Vec<Option<Literal>>,
+    /// Vector-Jacobian products of inputs; `None` where JAX does not differentiate.
+    pub products: Vec<Option<Literal>>,
     attributes: Value,
 }
 
@@ -75,33 +79,49 @@ fn ints(list: &Value) -> Vec<i64> {
 
 /// Where the oracle lies.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle")
 }
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    let folder = folder();
-    let bytes = std::fs::read(folder.join("operators.safetensors")).expect("the tensors of the oracle");
+    let bytes = std::fs::read(folder().join("operators.safetensors")).expect("the tensors of the oracle");
     let tensors = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-    let text = std::fs::read_to_string(folder.join("operators.json")).expect("the cases of the oracle");
-    let file: Value = serde_json::from_str(&text).expect("a JSON file");
-    file["cases"].as_array().expect("a list").iter().map(|row| case(row, &tensors)).collect()
+    json("operators.json")["cases"].as_array().expect("a list").iter().map(|row| case(row, &tensors)).collect()
+}
+
+/// A JSON file of the oracle.
+pub fn json(name: &str) -> Value {
+    let text = std::fs::read_to_string(folder().join(name)).expect("a file of the oracle");
+    serde_json::from_str(&text).expect("a JSON file")
 }
 
 fn case(row: &Value, tensors: &SafeTensors) -> Case {
     let text = |key: &str| row[key].as_str().expect("a word").to_owned();
-    let literals = |key: &str| row[key].as_array().expect("a list").iter().map(|t| literal(t, tensors)).collect();
+    let listed = |list: &str, key: &str| -> Vec<Option<Literal>> {
+        let rows = row[list].as_array().expect("a list").iter();
+        rows.map(|entry| entry[key].as_str().map(|key| literal(tensors, key))).collect()
+    };
+    let all = |list: &str| listed(list, "key").into_iter().map(|value| value.expect("a tensor")).collect();
     Case {
         name: text("name"),
         op: text("op"),
-        inputs: literals("inputs"),
-        outputs: literals("outputs"),
+        inputs: all("inputs"),
+        outputs: all("outputs"),
+        cotangents: listed("outputs", "ct"),
+        products: listed("inputs", "vjp"),
         attributes: row["attrs"].clone(),
     }
 }
 
-fn literal(row: &Value, tensors: &SafeTensors) -> Literal {
-    let tensor = tensors.tensor(row["key"].as_str().expect("a key")).expect("a tensor of the file");
-    let dtype: DType = row["dtype"].as_str().expect("a dtype").parse().expect("a dtype");
+/// A tensor of a file.
+pub fn literal(tensors: &SafeTensors, key: &str) -> Literal {
+    let tensor = tensors.tensor(key).unwrap_or_else(|_| panic!("there is no tensor {key}"));
+    let dtype = match tensor.dtype() {
+        safetensors::Dtype::F64 => DType::F64,
+        safetensors::Dtype::F32 => DType::F32,
+        safetensors::Dtype::I32 => DType::I32,
+        safetensors::Dtype::BOOL => DType::Bool,
+        other => panic!("{key} is {other:?}"),
+    };
     Literal::from_bytes(Type::new(dtype, tensor.shape()), tensor.data()).expect("as many bytes as elements")
 }
