@@ -35,7 +35,7 @@ pub struct Resident {
 pub struct TrainModule {
     /// All functions.
     pub module: Module,
-    /// `init(key)`: fills the resident store. The key is u32[4].
+    /// `init(key)`: fills the resident store. The key is `u32[4]`.
     pub init: FuncId,
     /// `step(inputs, resident, hyper-parameters)`: loss, reports, `finite`, and the new resident store.
     pub step: FuncId,

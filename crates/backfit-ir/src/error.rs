@@ -94,7 +94,7 @@ pub struct Error {
     problems: Vec<Problem>,
 }
 
-/// A result whose error is [`enum@Error`].
+/// A result whose error is [`struct@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

@@ -247,7 +247,7 @@ pub enum Op {
         /// The windows.
         window: Window,
     },
-    /// `rng_bits(key)`: uniform u32 bits of a counter-based generator; the key is u32[4].
+    /// `rng_bits(key)`: uniform u32 bits of a counter-based generator; the key is `u32[4]`.
     RngBits(Shape),
     /// Calls a function of the module.
     Call(FuncId),

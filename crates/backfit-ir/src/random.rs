@@ -1,6 +1,6 @@
 //! Keys of random operators.
 //!
-//! A program has one random state, the resident parameter [`RNG_KEY`], u32[4] = (seed low, seed high, step, 0).
+//! A program has one random state, the resident parameter [`RNG_KEY`], `u32[4]` = (seed low, seed high, step, 0).
 //! Every random operator folds its site, a number of its own, into it, so that no two draw the same numbers,
 //! and neither do two steps.
 

@@ -1,7 +1,7 @@
 //! `accuracy(logits, target)`: the share of samples whose largest logit is at the target; an f32 scalar.
 //!
 //! logits: `[*, C]`, floats. target: integer class ids `[*]`. Of equal logits the first counts.
-//! weights: as in [`super::reduction`]: Σ w [hit] / Σ w.
+//! weights: as in [`super::reduction`]: `Σ w [hit] / Σ w`.
 
 use super::composite::{given, index_dtype, rules};
 use super::definition::{Body, Derivative, OpDef, Sample, Tolerance, values};

@@ -1,6 +1,6 @@
 //! `dropout(x, key)`: every element is kept with probability 1 − rate and then scaled by 1 / (1 − rate), else it is 0.
 //!
-//! Srivastava et al. 2014. x: floats, key: u32[4]. An element is kept where a number of U[0, 1) in f32 is not below the rate.
+//! Srivastava et al. 2014. x: floats, key: `u32[4]`. An element is kept where a number of U[0, 1) in f32 is not below the rate.
 //! Outside training it is the identity.
 
 use super::composite::{accepted, float, number};
@@ -19,7 +19,7 @@ impl Tensor {
         self.dropout_with(&self.graph().random_key(), rate)
     }
 
-    /// Dropout with a key that is given, a u32[4].
+    /// Dropout with a key that is given, a `u32[4]`.
     #[track_caller]
     pub fn dropout_with(&self, key: &Tensor, rate: f64) -> Tensor {
         self.compose(&DEF, &[key], Attributes::new().with("rate", rate))

@@ -1,6 +1,6 @@
 //! `fold_in(key, data)`: another key, made of a key and a number. The same pair gives the same key, another pair an independent one.
 //!
-//! key: u32[4], data: a u32 scalar. Result: u32[4], the four words that `rng_bits` gives for the key with word 3 xor data.
+//! key: `u32[4]`, data: a u32 scalar. Result: `u32[4]`, the four words that `rng_bits` gives for the key with word 3 xor data.
 //! JAX: the function of this name.
 
 use super::composite::rules;

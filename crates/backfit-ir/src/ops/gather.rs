@@ -1,6 +1,6 @@
 //! `gather(x, indices)`: takes slices along an axis.
 //!
-//! Result shape: x's axes before `axis`, the axes of `indices`, x's axes after it: y[a, i, b] = x[a, indices[i], b].
+//! Result shape: x's axes before `axis`, the axes of `indices`, x's axes after it: `y[a, i, b] = x[a, indices[i], b]`.
 //! x of every dtype but packed ones, indices of any integer dtype. Indices are clamped to 0..n, as in StableHLO;
 //! an axis without elements has nothing to clamp to and is refused.
 //! Errors: no such axis, indices that are not integers, an empty axis.

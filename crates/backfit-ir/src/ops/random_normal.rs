@@ -1,6 +1,6 @@
 //! `random_normal(key)`: independent numbers from N(mean, std²), by the method of Box & Muller 1958.
 //!
-//! key: u32[4]. With u, v from [`random_uniform`](super::random_uniform) the result is
+//! key: `u32[4]`. With u, v from [`random_uniform`](super::random_uniform) the result is
 //! mean + std · √(−2 log(1 − u)) · cos(2π v); computed in f64 for f64, else in f32, where it lies within ±5.8 deviations.
 
 use super::composite::{accepted, number, rules};
@@ -13,7 +13,7 @@ use crate::shape::{Shape, Type};
 use std::f64::consts::TAU;
 
 impl Tensor {
-    /// Independent numbers from N(mean, std²); this is the key, a u32[4].
+    /// Independent numbers from N(mean, std²); this is the key, a `u32[4]`.
     #[track_caller]
     pub fn random_normal(&self, shape: impl Into<Shape>, mean: f64, std: f64, dtype: DType) -> Tensor {
         let attributes = Attributes::new()

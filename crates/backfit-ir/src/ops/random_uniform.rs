@@ -1,6 +1,6 @@
 //! `random_uniform(key)`: independent numbers from U[low, high).
 //!
-//! key: u32[4]. A number u in [0, 1) is a multiple of 2⁻ᵇ, with as many random bits b as the dtype holds exactly:
+//! key: `u32[4]`. A number u in [0, 1) is a multiple of 2⁻ᵇ, with as many random bits b as the dtype holds exactly:
 //! 53 for f64 (from two words), 24 for f32, 11 for f16, 8 for bf16; the result is low + (high − low) · u, which rounding may
 //! bring up to high.
 
@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::shape::{Shape, Type};
 
 impl Tensor {
-    /// Independent numbers from U[low, high); this is the key, a u32[4].
+    /// Independent numbers from U[low, high); this is the key, a `u32[4]`.
     #[track_caller]
     pub fn random_uniform(&self, shape: impl Into<Shape>, low: f64, high: f64, dtype: DType) -> Tensor {
         let attributes = Attributes::new()

@@ -1,6 +1,6 @@
 //! `reduce_window(x)`: sum, product, max, min, and, or over sliding windows.
 //!
-//! y[o] = ⊕ x[o·stride + k·dilation − pad_low] over the window's elements k that lie within x: padding is ignored.
+//! `y[o] = ⊕ x[o·stride + k·dilation − pad_low]` over the window's elements k that lie within x: padding is ignored.
 //! A window that lies wholly in padding gives the neutral element, as in `reduce`. Along each axis, with
 //! e = (size − 1)·dilation + 1, there are ⌊(pad_low + n + pad_high − e) / stride⌋ + 1 windows, none where e does not fit.
 //! max and min give NaN where any element of the window is NaN. Half precision is accumulated in f32; integers wrap.
@@ -117,6 +117,9 @@ fn infer(op: &Op, types: &[Type]) -> Result<Vec<Type>, String> {
     arity(types, 1)?;
     let (monoid, window) = parts(op);
     check_monoid(monoid, types[0].dtype)?;
+    if matches!(monoid, Monoid::And | Monoid::Or) && types[0].dtype != crate::DType::Bool {
+        return Err(format!("'{}' over windows takes truth values, not {}", monoid.word(), types[0].dtype));
+    }
     sized(types[0].with_shape(window.count(&types[0])?))
 }
 

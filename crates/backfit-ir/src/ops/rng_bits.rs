@@ -1,6 +1,6 @@
 //! `rng_bits(key)`: uniform u32 bits of the counter-based generator Philox4x32-10.
 //!
-//! The key is u32[4] = (k₀, k₁, c₂, c₃). Element i, row-major, is word i mod 4 of Philox with key (k₀, k₁) and
+//! The key is `u32[4]` = (k₀, k₁, c₂, c₃). Element i, row-major, is word i mod 4 of Philox with key (k₀, k₁) and
 //! counter (b mod 2³², b / 2³², c₂, c₃), b = i / 4: every element can be computed by itself.
 //! Errors: a key of another type. Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 
@@ -16,7 +16,7 @@ use crate::op::Op;
 use crate::shape::{Shape, Type};
 
 impl Graph {
-    /// Uniform u32 bits of a shape from a key of type u32[4].
+    /// Uniform u32 bits of a shape from a key of type `u32[4]`.
     #[track_caller]
     pub fn rng_bits(&self, key: &Tensor, shape: impl Into<Shape>) -> Tensor {
         self.push1(Op::RngBits(shape.into()), &[key])

@@ -1,6 +1,6 @@
 //! `scatter(x, indices, updates)`: x with slices set or added to along an axis; the reverse of `gather`.
 //!
-//! y = x, then for each i in row-major order of `indices`: y[a, indices[i], b] = or += updates[a, i, b].
+//! y = x, then for each i in row-major order of `indices`: `y[a, indices[i], b]` = or += `updates[a, i, b]`.
 //! Updates are applied in order, so of several that are set at one index the last wins. Indices outside the
 //! axis are dropped, negative ones too. x of every dtype but packed ones (bool is not added), indices of any
 //! integer dtype, updates of x's dtype. Errors: no such axis, indices that are not integers, updates whose
