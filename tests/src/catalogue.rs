@@ -15,9 +15,9 @@ const HEAD: &str = "\
 Made from the registry by `cargo xtask catalogue`; a test keeps it in step. The file of an operator has its shapes, dtypes,
 errors and source.
 
-*Derivative*: `rule`, written by hand; `body`, that of what it is made of; `structural`, by the reverse mode itself; or none,
-and why. *Tolerance*: how near a target must come to the reference, in units of the dtype's epsilon, relative to the element,
-or to the largest element of the result (`of the norm`).
+*Derivative*: `rule`, written by hand; `body`, that of what it is made of; `structural`, by the reverse mode itself; `zero`,
+a constant to derivatives; or none, and why. *Tolerance*: how near a target must come to the reference, in units of the
+dtype's epsilon, relative to the element, or to the largest element of the result (`of the norm`).
 ";
 
 /// The page.
@@ -69,6 +69,7 @@ fn derivative(def: &OpDef) -> String {
         Derivative::Rule(_) => "rule".to_owned(),
         Derivative::Body => "body".to_owned(),
         Derivative::Structural => "structural".to_owned(),
+        Derivative::Zero => "zero".to_owned(),
         Derivative::NotDifferentiable(why) => format!("none: {}", cell(why)),
     }
 }

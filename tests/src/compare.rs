@@ -69,6 +69,21 @@ pub fn epsilon(dtype: DType) -> f64 {
     }
 }
 
+/// [`difference`] from the nearer of two expectations, element by element: with subnormal numbers flushed, and with them
+/// kept. Flushing is a licence, not a duty: operators that only move or test bits keep subnormal numbers.
+pub fn difference_flushed(flushed: &Literal, kept: &Literal, found: &Literal, tolerance: Tolerance) -> Option<String> {
+    difference(kept, found, tolerance)?;
+    if !flushed.ty().dtype.is_float() || flushed.ty() != found.ty() {
+        return difference(flushed, found, tolerance);
+    }
+    let scalar = |l: &Literal, i: usize| Literal::from_f64(l.ty().with_shape([]), &[l.to_f64()[i]]);
+    (0..found.ty().shape.elements()).find_map(|i| {
+        let own = scalar(found, i);
+        difference(&scalar(kept, i), &own, tolerance)?;
+        difference(&scalar(flushed, i), &own, tolerance).map(|_| difference(flushed, found, tolerance))?
+    })
+}
+
 /// The first element in which `found` is further from `expected` than the tolerance allows, in words.
 pub fn difference(expected: &Literal, found: &Literal, tolerance: Tolerance) -> Option<String> {
     if expected.ty() != found.ty() {

@@ -1,6 +1,7 @@
 //! Operators' samples as graphs.
 
-use backfit_ir::ops::{Build, OpDef, REGISTRY, Sample};
+use backfit_ir::ops::definition::Build;
+use backfit_ir::ops::{OpDef, REGISTRY, Sample};
 use backfit_ir::{Class, DType, Error, Graph, Literal, Module, Tensor};
 
 /// A sample in one dtype.

@@ -45,8 +45,8 @@ impl Cumulative {
 
     /// Checks that it is consistent in itself.
     pub fn check(&self) -> Result<(), String> {
-        if is_bitwise(self.op) || self.outer.len() > MAX_RANK {
-            return Err("a running bitwise operation, or too many axes".into());
+        if is_bitwise(self.op) && self.elem.is_float() || self.outer.len() > MAX_RANK {
+            return Err("a running bitwise operation on floats, or too many axes".into());
         }
         strided::product(self.outer.iter().map(|a| a.size).chain([self.axis.size]))?;
         self.regions().into_iter().try_for_each(|region| region.map(|_| ()))
@@ -75,6 +75,14 @@ impl Cumulative {
                 if self.elem == Elem::Bool {
                     let op = of_bool(self.op);
                     with_integer_combine!(op, C => self.line::<crate::stored::Bool, C>(ctx, walk.offsets));
+                } else if is_bitwise(self.op) {
+                    // Bits are bits: the sign does not matter.
+                    match self.elem.size() {
+                        1 => with_integer_combine!(self.op, C => self.line::<u8, C>(ctx, walk.offsets)),
+                        2 => with_integer_combine!(self.op, C => self.line::<u16, C>(ctx, walk.offsets)),
+                        4 => with_integer_combine!(self.op, C => self.line::<u32, C>(ctx, walk.offsets)),
+                        _ => with_integer_combine!(self.op, C => self.line::<u64, C>(ctx, walk.offsets)),
+                    }
                 } else {
                     with_stored!(self.elem, S => with_float_combine!(self.op, C => self.line::<S, C>(ctx, walk.offsets)));
                 }
@@ -83,16 +91,39 @@ impl Cumulative {
         }
     }
 
+    /// The neutral element as it is stored: the lane of a narrow integer reaches further than the integer itself.
+    fn neutral<S: Stored>(&self, lane: S::Lane) -> S {
+        let extreme: Option<i64> = match (self.op, self.elem) {
+            (Reduction::Max, Elem::I8) => Some(i8::MIN.into()),
+            (Reduction::Min, Elem::I8) => Some(i8::MAX.into()),
+            (Reduction::Max, Elem::I16) => Some(i16::MIN.into()),
+            (Reduction::Min, Elem::I16) => Some(i16::MAX.into()),
+            (Reduction::Max, Elem::U8 | Elem::U16) => Some(0),
+            (Reduction::Min, Elem::U8 | Elem::U16) => Some(-1),
+            _ => None,
+        };
+        match extreme {
+            // SAFETY: these element types are plain integers as wide as `size_of::<S>()` says, at most 8 bytes.
+            Some(bits) => unsafe { std::ptr::from_ref(&bits.to_le()).cast::<S>().read_unaligned() },
+            None => S::store(lane),
+        }
+    }
+
     unsafe fn line<S: Stored, C: Combine<S::Lane>>(&self, ctx: &Context, [from, to]: [isize; 2]) {
+        let neutral = self.neutral::<S>(C::NEUTRAL);
         let mut running = C::NEUTRAL;
-        for i in 0..self.axis.size as isize {
-            let i = if self.reverse { self.axis.size as isize - 1 - i } else { i };
+        for step in 0..self.axis.size as isize {
+            let i = if self.reverse { self.axis.size as isize - 1 - step } else { step };
             // SAFETY: the index lies in the axis. Each element is read before its place is written.
             unsafe {
                 let x = (*ctx.pointer::<S>(self.input).offset(from + i * self.axis.input)).load();
                 let with = C::combine(running, x);
                 let out = ctx.pointer::<S>(self.output).offset(to + i * self.axis.output);
-                *out = S::store(if self.exclusive { running } else { with });
+                *out = match (self.exclusive, step) {
+                    (true, 0) => neutral,
+                    (true, _) => S::store(running),
+                    (false, _) => S::store(with),
+                };
                 running = with;
             }
         }

@@ -6,6 +6,7 @@ use backfit_ir::Type;
 use backfit_ir::op::ScatterMode;
 use backfit_kernels::context::Addr;
 use backfit_kernels::dynamic_copy::{DynamicSlice, DynamicUpdateSlice, SliceDim};
+use backfit_kernels::elem::Elem;
 use backfit_kernels::gather::Gather;
 use backfit_kernels::program::Instruction;
 use backfit_kernels::rng::RngBits;
@@ -80,7 +81,7 @@ pub(crate) fn dynamic_slice(x: &[Located], out: Addr, ty: &Type) -> Instruction 
     let window = View::dense(&ty.shape);
     DynamicSlice {
         elem_bytes: x[0].elem.size(),
-        index_elem: x.get(1).map_or(x[0].elem, |s| s.elem),
+        index_elem: x.get(1).map_or(Elem::I32, |s| s.elem),
         whole: x[0].addr,
         window: out,
         dims: window_dims(&x[0].view, &window, &x[1..]),
@@ -92,7 +93,7 @@ pub(crate) fn dynamic_update_slice(x: &[Located], out: Addr, ty: &Type) -> Vec<I
     let mut instructions = start_from(&x[0], out);
     let update = DynamicUpdateSlice {
         elem_bytes: x[0].elem.size(),
-        index_elem: x.get(2).map_or(x[0].elem, |s| s.elem),
+        index_elem: x.get(2).map_or(Elem::I32, |s| s.elem),
         whole: out,
         window: x[1].addr,
         dims: window_dims(&View::dense(&ty.shape), &x[1].view, &x[2..]),

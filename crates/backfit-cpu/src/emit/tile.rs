@@ -93,7 +93,9 @@ impl<'a> Builder<'a> {
             Op::Cast(_) => tile::Op::Cast { source: first, target: own, from: x[0], to },
             Op::Bitcast(_) => tile::Op::Bitcast { source: first, target: own, from: x[0], to },
             Op::ReducePrecision { exponent, mantissa } => {
-                tile::Op::ReducePrecision { exponent: *exponent, mantissa: *mantissa, elem: own, from: x[0], to }
+                let (widest, longest) = format_bits(own);
+                let (exponent, mantissa) = ((*exponent).min(widest), (*mantissa).min(longest));
+                tile::Op::ReducePrecision { exponent, mantissa, elem: own, from: x[0], to }
             }
             Op::Reduce { monoid, accumulator, .. } => {
                 super::reduction::check_accumulator(own, *accumulator)?;
@@ -350,6 +352,16 @@ fn drop_unused_slots(group: &mut tile::Group) {
     group.ops.iter_mut().for_each(|op| rename(op, &number));
     let mut used = used.into_iter();
     group.slots.retain(|_| used.next().unwrap_or(false));
+}
+
+/// Exponent and mantissa bits of a float type.
+fn format_bits(elem: Elem) -> (u32, u32) {
+    match elem {
+        Elem::F64 => (11, 52),
+        Elem::F16 => (5, 10),
+        Elem::BF16 => (8, 7),
+        _ => (8, 23),
+    }
 }
 
 /// The bits of a one-element literal in the lane of its type.

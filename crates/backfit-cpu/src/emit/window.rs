@@ -10,19 +10,13 @@ use backfit_kernels::program::Instruction;
 use backfit_kernels::window::reduce::{ReduceWindow, WindowDim, WindowOp};
 use backfit_kernels::window::select::{Select, SelectAndScatter, SelectDim};
 
-pub(crate) fn reduce(
-    monoid: Monoid,
-    window: &Window,
-    x: &Located,
-    out: Addr,
-    ty: &Type,
-) -> Result<Instruction, String> {
+pub(crate) fn reduce(monoid: Monoid, window: &Window, x: &Located, out: Addr, ty: &Type) -> Instruction {
     let op = match monoid {
         Monoid::Sum => WindowOp::Sum,
         Monoid::Product => WindowOp::Product,
-        Monoid::Max => WindowOp::Max,
-        Monoid::Min => WindowOp::Min,
-        Monoid::And | Monoid::Or => return Err("windows are reduced by sum, product, max or min".to_owned()),
+        // Of truth values: false before true.
+        Monoid::Max | Monoid::Or => WindowOp::Max,
+        Monoid::Min | Monoid::And => WindowOp::Min,
     };
     let dense = View::dense(&ty.shape);
     let dim = |axis: usize| WindowDim {
@@ -37,7 +31,7 @@ pub(crate) fn reduce(
         output_stride: dense.strides[axis],
     };
     let dims = (0..ty.shape.rank()).map(dim).collect();
-    Ok(ReduceWindow { op, elem: x.elem, input: x.addr, output: out, dims }.into())
+    ReduceWindow { op, elem: x.elem, input: x.addr, output: out, dims }.into()
 }
 
 pub(crate) fn select(extreme: Extreme, window: &Window, x: &[Located], out: Addr, ty: &Type) -> Instruction {
@@ -48,6 +42,7 @@ pub(crate) fn select(extreme: Extreme, window: &Window, x: &[Located], out: Addr
         size: window.size[axis],
         stride: window.stride[axis],
         padding_low: window.pad_low[axis] as isize,
+        window_dilation: window.dilation[axis],
         operand_stride: x[0].view.strides[axis],
         source_stride: x[1].view.strides[axis],
         output_stride: dense.strides[axis],

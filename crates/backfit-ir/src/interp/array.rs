@@ -133,7 +133,7 @@ impl Array {
         }
     }
 
-    /// Rounds float elements to the declared dtype, and subnormals to signed zero where `flush` is set and the dtype is f32 or f64.
+    /// Rounds float elements to the declared dtype, and subnormals to signed zero where `flush` is set and the dtype is f64, f32 or bf16.
     pub fn round(&mut self, flush: bool) {
         let dtype = self.ty.dtype;
         if let Data::Float(v) = &mut self.data {
@@ -149,7 +149,8 @@ impl Array {
 
 fn is_subnormal(dtype: DType, x: f64) -> bool {
     match dtype {
-        DType::F32 => (x as f32).is_subnormal(),
+        // bf16 has the exponents of f32, and its arithmetic is done there.
+        DType::F32 | DType::BF16 => (x as f32).is_subnormal(),
         DType::F64 => x.is_subnormal(),
         _ => false,
     }

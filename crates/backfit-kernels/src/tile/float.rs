@@ -57,10 +57,11 @@ pub(super) unsafe fn unary_f32(isa: Isa, op: Unary, x: *const u8, to: *mut u8, n
 
 #[inline(always)]
 unsafe fn unary_body(op: Unary, x: *const u8, to: *mut u8, n: usize) {
+    let one = one() as f32;
     match op {
         Unary::Neg => map!(n, to: f32, x: f32 => -x),
         Unary::Abs => map!(n, to: f32, x: f32 => x.abs()),
-        Unary::Sign => map!(n, to: f32, x: f32 => math::sign(x)),
+        Unary::Sign => map!(n, to: f32, x: f32 => math::sign(x * one)),
         Unary::Exp => map!(n, to: f32, x: f32 => math::exp(x)),
         Unary::Expm1 => map!(n, to: f32, x: f32 => math::expm1(x)),
         Unary::Log => map!(n, to: f32, x: f32 => math::log(x)),
@@ -83,14 +84,15 @@ unsafe fn unary_body(op: Unary, x: *const u8, to: *mut u8, n: usize) {
 
 #[inline(always)]
 unsafe fn binary_body(op: Binary, a: *const u8, b: *const u8, to: *mut u8, n: usize) {
+    let one = one() as f32;
     match op {
         Binary::Add => map!(n, to: f32, a: f32, b: f32 => a + b),
         Binary::Sub => map!(n, to: f32, a: f32, b: f32 => a - b),
         Binary::Mul => map!(n, to: f32, a: f32, b: f32 => a * b),
         Binary::Div => map!(n, to: f32, a: f32, b: f32 => a / b),
-        Binary::Rem => map!(n, to: f32, a: f32, b: f32 => libm::fmodf(a, b)),
-        Binary::Pow => map!(n, to: f32, a: f32, b: f32 => math::pow(a, b)),
-        Binary::Atan2 => map!(n, to: f32, a: f32, b: f32 => math::atan2(a, b)),
+        Binary::Rem => map!(n, to: f32, a: f32, b: f32 => libm::fmodf(a * one, b * one)),
+        Binary::Pow => map!(n, to: f32, a: f32, b: f32 => math::pow(a * one, b * one)),
+        Binary::Atan2 => map!(n, to: f32, a: f32, b: f32 => math::atan2(a * one, b * one)),
         Binary::Maximum => map!(n, to: f32, a: f32, b: f32 => math::maximum(a, b)),
         Binary::Minimum => map!(n, to: f32, a: f32, b: f32 => math::minimum(a, b)),
         _ => unreachable!("refused by check"),
@@ -172,40 +174,48 @@ pub(super) unsafe fn unary_f64(op: Unary, x: *const u8, to: *mut u8, n: usize) {
             x
         }
     };
+    let one = one();
     match op {
         Unary::Neg => map!(n, to: f64, x: f64 => -x),
         Unary::Abs => map!(n, to: f64, x: f64 => x.abs()),
-        Unary::Sign => map!(n, to: f64, x: f64 => sign(x)),
-        Unary::Exp => map!(n, to: f64, x: f64 => libm::exp(x)),
-        Unary::Expm1 => map!(n, to: f64, x: f64 => libm::expm1(x)),
-        Unary::Log => map!(n, to: f64, x: f64 => libm::log(x)),
-        Unary::Log1p => map!(n, to: f64, x: f64 => libm::log1p(x)),
+        Unary::Sign => map!(n, to: f64, x: f64 => sign(x * one)),
+        Unary::Exp => map!(n, to: f64, x: f64 => libm::exp(x * one)),
+        Unary::Expm1 => map!(n, to: f64, x: f64 => libm::expm1(x * one)),
+        Unary::Log => map!(n, to: f64, x: f64 => libm::log(x * one)),
+        Unary::Log1p => map!(n, to: f64, x: f64 => libm::log1p(x * one)),
         Unary::Sqrt => map!(n, to: f64, x: f64 => x.sqrt()),
         Unary::Rsqrt => map!(n, to: f64, x: f64 => 1.0 / x.sqrt()),
         Unary::Reciprocal => map!(n, to: f64, x: f64 => 1.0 / x),
-        Unary::Sin => map!(n, to: f64, x: f64 => libm::sin(x)),
-        Unary::Cos => map!(n, to: f64, x: f64 => libm::cos(x)),
-        Unary::Tan => map!(n, to: f64, x: f64 => libm::tan(x)),
-        Unary::Tanh => map!(n, to: f64, x: f64 => libm::tanh(x)),
-        Unary::Erf => map!(n, to: f64, x: f64 => libm::erf(x)),
-        Unary::Floor => map!(n, to: f64, x: f64 => x.floor()),
-        Unary::Ceil => map!(n, to: f64, x: f64 => x.ceil()),
+        Unary::Sin => map!(n, to: f64, x: f64 => libm::sin(x * one)),
+        Unary::Cos => map!(n, to: f64, x: f64 => libm::cos(x * one)),
+        Unary::Tan => map!(n, to: f64, x: f64 => libm::tan(x * one)),
+        Unary::Tanh => map!(n, to: f64, x: f64 => libm::tanh(x * one)),
+        Unary::Erf => map!(n, to: f64, x: f64 => libm::erf(x * one)),
+        Unary::Floor => map!(n, to: f64, x: f64 => (x * one).floor()),
+        Unary::Ceil => map!(n, to: f64, x: f64 => (x * one).ceil()),
         Unary::RoundEven => map!(n, to: f64, x: f64 => x.round_ties_even()),
         Unary::IsFinite => map!(n, to: i32, x: f64 => i32::from(x.is_finite())),
         Unary::Not => unreachable!("refused by check"),
     }
 }
 
+/// 1, which the compiler does not know. Times it, a subnormal number is zero where the thread flushes them: code that
+/// takes numbers apart by their bits would otherwise see what its own arithmetic does not.
+fn one() -> f64 {
+    std::hint::black_box(1.0)
+}
+
 /// A binary operation on f64 values.
 pub(super) unsafe fn binary_f64(op: Binary, a: *const u8, b: *const u8, to: *mut u8, n: usize) {
+    let one = one();
     match op {
         Binary::Add => map!(n, to: f64, a: f64, b: f64 => a + b),
         Binary::Sub => map!(n, to: f64, a: f64, b: f64 => a - b),
         Binary::Mul => map!(n, to: f64, a: f64, b: f64 => a * b),
         Binary::Div => map!(n, to: f64, a: f64, b: f64 => a / b),
-        Binary::Rem => map!(n, to: f64, a: f64, b: f64 => libm::fmod(a, b)),
-        Binary::Pow => map!(n, to: f64, a: f64, b: f64 => libm::pow(a, b)),
-        Binary::Atan2 => map!(n, to: f64, a: f64, b: f64 => libm::atan2(a, b)),
+        Binary::Rem => map!(n, to: f64, a: f64, b: f64 => libm::fmod(a * one, b * one)),
+        Binary::Pow => map!(n, to: f64, a: f64, b: f64 => libm::pow(a * one, b * one)),
+        Binary::Atan2 => map!(n, to: f64, a: f64, b: f64 => libm::atan2(a * one, b * one)),
         Binary::Maximum => map!(n, to: f64, a: f64, b: f64 => math::maximum_f64(a, b)),
         Binary::Minimum => map!(n, to: f64, a: f64, b: f64 => math::minimum_f64(a, b)),
         _ => unreachable!("refused by check"),

@@ -32,6 +32,8 @@ pub struct SelectDim {
     pub stride: usize,
     /// Positions before the first operand element; negative crops.
     pub padding_low: isize,
+    /// Positions between neighbouring window elements, at least 1.
+    pub window_dilation: usize,
     /// Elements between neighbours in the operand.
     pub operand_stride: isize,
     /// Elements between neighbours in the source.
@@ -67,6 +69,7 @@ const ONE: SelectDim = SelectDim {
     size: 1,
     stride: 1,
     padding_low: 0,
+    window_dilation: 1,
     operand_stride: 0,
     source_stride: 0,
     output_stride: 0,
@@ -79,11 +82,17 @@ impl SelectDim {
     }
 
     /// The operand positions of window `s`.
-    fn window(&self, s: usize) -> std::ops::Range<isize> {
+    fn window(&self, s: usize) -> Positions {
         let start = (s * self.stride) as isize - self.padding_low;
-        start.max(0)..(start + self.size as isize).min(self.operand as isize)
+        let step = self.window_dilation as isize;
+        let skipped = (-start).max(0).div_euclid(step) + isize::from((-start).max(0).rem_euclid(step) != 0);
+        let end = start + (self.size as isize - 1) * step + 1;
+        (start + skipped * step..end.min(self.operand as isize)).step_by(self.window_dilation)
     }
 }
+
+/// Positions of a window's elements along a dimension.
+type Positions = std::iter::StepBy<std::ops::Range<isize>>;
 
 impl SelectAndScatter {
     /// The regions that a run touches.
@@ -102,10 +111,10 @@ impl SelectAndScatter {
             return Err(format!("more than {MAX_WINDOWED} dimensions with windows"));
         }
         for d in &self.dims {
-            if d.stride == 0 {
-                return Err("strides of windows are at least 1".into());
+            if d.stride == 0 || d.window_dilation == 0 {
+                return Err("strides and dilations of windows are at least 1".into());
             }
-            check_sizes([d.operand, d.source, d.size, d.stride], d.padding_low)?;
+            check_sizes([d.operand, d.source, d.size.saturating_mul(d.window_dilation), d.stride], d.padding_low)?;
         }
         self.regions()?;
         check_distinct(self.dims.iter().map(|d| (d.operand, d.output_stride)).collect())
@@ -230,7 +239,7 @@ where
     #[inline(always)]
     unsafe fn select(
         &self,
-        [zs, ys, xs]: &[std::ops::Range<isize>; 3],
+        [zs, ys, xs]: &[Positions; 3],
         better: &impl Fn(S::Lane, S::Lane) -> bool,
     ) -> Option<isize> {
         let [a, b, c] = self.dims;
