@@ -68,7 +68,7 @@ impl<'a> Pairs<'a> {
         });
         let mut cotangents = Vec::new();
         for (result, _) in original.results.iter().zip(given).filter(|(_, given)| **given) {
-            let name = format!("cotangent of {}", result.name);
+            let name = joint.inspect(|f| unused(f, format!("cotangent of {}", result.name)));
             let ty = original.ty(result.value).clone();
             let cotangent = joint.parameter(&name, ty, backfit_ir::Role::Input, None);
             cotangents.push((joint.tensor(result.value), cotangent));
@@ -108,7 +108,7 @@ impl<'a> Pairs<'a> {
         let mut extras = Vec::new();
         for (value, source) in sources.iter().zip(&residuals) {
             if let Residual::Extra(_) = source {
-                forward.add_result(format!("residual {}", extras.len()), *value, None);
+                forward.add_result(unused(&forward, format!("residual {}", extras.len())), *value, None);
                 extras.push(joint.ty(*value).clone());
             }
         }
@@ -153,6 +153,13 @@ impl<'a> Pairs<'a> {
         let results = graph.call(pair.backward, &operands.iter().collect::<Vec<_>>());
         Ok(pair.outputs.iter().map(|output| output.map(|i| results[i].clone())).collect())
     }
+}
+
+/// The name, with a number where the function has a parameter or result of this name: it may itself be a derivative.
+pub(crate) fn unused(function: &Function, name: String) -> String {
+    let taken = |name: &str| function.param_index(name).is_some() || function.result_index(name).is_some();
+    let numbered = (2..).map(|n| format!("{name} ({n})"));
+    std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name)
 }
 
 /// Replaces the operator of a node and gives the node more results.

@@ -33,6 +33,9 @@ pub struct Request<'a> {
 /// the user's line and the path from the loss to it.
 #[track_caller]
 pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
+    if let Some(error) = Error::from_problems(loss.graph().problems()) {
+        return Err(error);
+    }
     if loss.rank() != 0 || !loss.dtype().is_float() {
         let what = format!("the loss is {}; it must be a float scalar", loss.ty());
         let place = Place::Source(Loc::of(Location::caller()));
@@ -69,12 +72,27 @@ pub fn vjp(request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
     }
 }
 
-/// Which values of a function depend on `sources` through float values, never through `stops`.
-pub(crate) fn active_values(function: &Function, sources: &[ValueId], stops: &[ValueId]) -> Vec<bool> {
+/// The name of a node's operator, its attributes where it is a composite, and its derivative.
+fn derivative(graph: &Graph, node: &Node) -> (String, Attributes, Derivative) {
+    let Op::Call(callee) = node.op else {
+        return (node.op.name().to_owned(), Attributes::new(), node.op.definition().derivative);
+    };
+    match graph.module(|m| m.function(callee).composite.clone()) {
+        Some(composite) => {
+            let derivative = graph.definition(&composite.name).map_or(Derivative::Structural, |d| d.derivative);
+            (composite.name, composite.attributes, derivative)
+        }
+        None => ("call".to_owned(), Attributes::new(), Derivative::Structural),
+    }
+}
+
+/// Which values of a function depend on `sources` through float values, never through `stops` or constants to derivatives.
+pub(crate) fn active_values(graph: &Graph, function: &Function, sources: &[ValueId], stops: &[ValueId]) -> Vec<bool> {
     let mut active = vec![false; function.values.len()];
     sources.iter().for_each(|v| active[v.index()] = true);
     for node in &function.nodes {
-        if node.operands.iter().any(|v| active[v.index()]) {
+        let reached = node.operands.iter().any(|v| active[v.index()]);
+        if reached && !matches!(derivative(graph, node).2, Derivative::Zero) {
             for &result in &node.results {
                 if function.ty(result).dtype.is_float() && !stops.contains(&result) {
                     active[result.index()] = true;
@@ -91,6 +109,7 @@ pub(crate) struct Walk<'a> {
     pairs: &'a Pairs<'a>,
     function: Function,
     active: Vec<bool>,
+    stops: Vec<ValueId>,
     cotangents: Vec<Option<Tensor>>,
     /// For every value with a cotangent, the node through which it first got one.
     via: Vec<Option<usize>>,
@@ -100,9 +119,10 @@ impl<'a> Walk<'a> {
     pub(crate) fn new(graph: &'a Graph, pairs: &'a Pairs<'a>, request: &Request) -> Self {
         let function = graph.inspect(Function::clone);
         let ids = |tensors: &[&Tensor]| tensors.iter().filter_map(|t| t.value()).collect::<Vec<_>>();
-        let active = active_values(&function, &ids(request.targets), &ids(request.stop));
+        let stops = ids(request.stop);
+        let active = active_values(graph, &function, &ids(request.targets), &stops);
         let values = function.values.len();
-        Walk { graph, pairs, function, active, cotangents: vec![None; values], via: vec![None; values] }
+        Walk { graph, pairs, function, active, stops, cotangents: vec![None; values], via: vec![None; values] }
     }
 
     pub(crate) fn run(mut self, request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
@@ -121,15 +141,12 @@ impl<'a> Walk<'a> {
     fn visit(&mut self, index: usize) -> Result<(), Error> {
         let node = self.function.nodes[index].clone();
         let wanted: Vec<bool> = node.operands.iter().map(|v| self.active[v.index()]).collect();
-        let flows = node.results.iter().any(|v| self.active[v.index()] && self.cotangents[v.index()].is_some());
-        if !flows || !wanted.contains(&true) {
+        let flows = |v: &ValueId| self.active[v.index()] && !self.stops.contains(v);
+        let cotangent = |v: &ValueId| self.cotangents[v.index()].clone().filter(|_| flows(v));
+        let cotangents: Vec<Option<Tensor>> = node.results.iter().map(cotangent).collect();
+        if cotangents.iter().all(Option::is_none) || !wanted.contains(&true) {
             return Ok(());
         }
-        let cotangents: Vec<Option<Tensor>> = node
-            .results
-            .iter()
-            .map(|v| self.cotangents[v.index()].clone().filter(|_| self.active[v.index()]))
-            .collect();
         let graph = self.graph;
         let found = graph
             .originate(node.loc.clone(), node.scope.clone(), || self.derive(index, &node, &wanted, &cotangents))?;
@@ -149,17 +166,7 @@ impl<'a> Walk<'a> {
         cotangents: &[Option<Tensor>],
     ) -> Result<Vec<Option<Tensor>>, Error> {
         let graph = self.graph;
-        let none = Attributes::new();
-        let (name, attributes, derivative) = match &node.op {
-            Op::Call(callee) => match graph.module(|m| m.function(*callee).composite.clone()) {
-                Some(composite) => {
-                    let derivative = graph.definition(&composite.name).map_or(Derivative::Structural, |d| d.derivative);
-                    (composite.name, composite.attributes, derivative)
-                }
-                None => ("call".to_owned(), none, Derivative::Structural),
-            },
-            op => (op.name().to_owned(), none, op.definition().derivative),
-        };
+        let (name, attributes, derivative) = derivative(graph, node);
         match derivative {
             Derivative::Rule(rule) => {
                 let tensors = |ids: &[ValueId]| ids.iter().map(|&v| graph.tensor(v)).collect::<Vec<_>>();
@@ -181,6 +188,7 @@ impl<'a> Walk<'a> {
                 };
                 found.map_err(|e| e.because(format!("it is reached through '{name}' at {}", node.loc)))
             }
+            Derivative::Zero => Ok(vec![None; wanted.len()]),
             Derivative::NotDifferentiable(why) => Err(self.missing(index, &name, why)),
         }
     }

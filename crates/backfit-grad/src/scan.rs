@@ -1,6 +1,6 @@
 //! The derivative of a scan: a forward scan that stacks residuals, and a backward scan over them.
 
-use crate::pairs::{Pair, Pairs, Residual, extend};
+use crate::pairs::{Pair, Pairs, Residual, extend, unused};
 use crate::reverse::active_values;
 use backfit_ir::ops::scan::Scan;
 use backfit_ir::{Error, FuncId, Graph, Node, Op, Role, Tensor, Type};
@@ -77,7 +77,7 @@ impl Pairs<'_> {
         let mut active: Vec<bool> = wanted.to_vec();
         loop {
             let sources: Vec<_> = body.params.iter().zip(&active).filter(|(_, a)| **a).map(|(p, _)| p.value).collect();
-            let reached = active_values(&body, &sources, &[]);
+            let reached = active_values(self.graph, &body, &sources, &[]);
             let before = active.clone();
             for i in 0..scan.carries {
                 active[i] |= reached[body.results[i].value.index()];
@@ -107,7 +107,7 @@ impl Pairs<'_> {
                 Residual::Extra(i) => own.results[results + i].value,
                 _ => continue,
             };
-            function.add_result(format!("stacked residual {added}"), value, None);
+            function.add_result(unused(&function, format!("stacked residual {added}")), value, None);
             added += 1;
         }
         if added == 0 { plan.pair.forward } else { self.graph.add_function(function) }

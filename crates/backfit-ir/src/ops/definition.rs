@@ -79,6 +79,8 @@ pub enum Derivative {
     Body,
     /// Calls and scans: differentiated by `backfit-grad` itself.
     Structural,
+    /// The results are constants to derivatives: nothing flows, and nothing that only they need is computed.
+    Zero,
     /// There is none, and why.
     NotDifferentiable(&'static str),
 }

@@ -22,7 +22,7 @@ pub static DEF: OpDef = Elementwise {
     parse: |_| Ok(Op::Unary(Unary::RoundEven)),
     infer: |_, types| infer_unary(types, Takes::Floats),
     eval: |_, x, ty| vec![x[0].map(ty[0].clone(), libm::rint, |v| v)],
-    derivative: Derivative::Rule(|_| vec![None]),
+    derivative: Derivative::Zero,
     tolerance: Tolerance::Exact,
     onnx: &["Round"],
     samples: || samples::steps(Tensor::round_even),

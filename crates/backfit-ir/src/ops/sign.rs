@@ -28,7 +28,7 @@ pub static DEF: OpDef = Elementwise {
             |v| order(ty[0].dtype, v, 0) as i64,
         )]
     },
-    derivative: Derivative::Rule(|_| vec![None]),
+    derivative: Derivative::Zero,
     tolerance: Tolerance::Exact,
     onnx: &["Sign"],
     samples: || {

@@ -108,7 +108,11 @@ pub fn gradient(graph: &Graph, results: &[(Tensor, Tensor)], sources: &[Tensor])
         if of_results.iter().all(Option::is_none) || matches!(node.op, Op::Constant(_)) {
             continue;
         }
-        let Derivative::Rule(rule) = node.op.definition().derivative else { panic!("{} has no rule", node.op.name()) };
+        let rule = match node.op.definition().derivative {
+            Derivative::Rule(rule) => rule,
+            Derivative::Zero => continue,
+            _ => panic!("{} has no rule", node.op.name()),
+        };
         let tensors = |ids: &[ValueId]| ids.iter().map(|&v| graph.tensor(v)).collect::<Vec<_>>();
         let operands = tensors(&node.operands);
         let wanted: Vec<bool> = operands.iter().map(|t| t.dtype().is_float()).collect();
