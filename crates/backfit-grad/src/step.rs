@@ -169,8 +169,9 @@ impl TrainStep {
             let targets: Vec<&Tensor> = weights.iter().map(|(_, t)| t).collect();
             check_reached(main, &weights, results[0].1)?;
             let found = gradients(&loss, &targets)?;
-            let found = self.clipped(found);
+            // Of the gradients as they are: clipping by value would make infinite ones finite.
             let finite = self.guarded.then(|| all_finite(step, &found));
+            let found = self.clipped(found);
             let guard =
                 |new: &Tensor, old: &Tensor| finite.as_ref().map_or_else(|| new.clone(), |ok| ok.select(new, old));
             for (name, value) in results {
