@@ -1,7 +1,7 @@
 //! The order of tasks: the one with the smallest peak among several candidates.
 
-use super::{Place, Tasks};
-use std::collections::HashMap;
+use super::{ALIGN, Place, Tasks};
+use std::collections::{BTreeSet, HashMap};
 
 /// Up to this many tasks the best order is found exactly, by dynamic programming over sets of finished tasks.
 const EXACT: usize = 16;
@@ -10,23 +10,31 @@ const EXACT: usize = 16;
 struct Problem {
     /// Tasks that must precede each task.
     before: Vec<Vec<usize>>,
+    /// Tasks that must follow each task.
+    after: Vec<Vec<usize>>,
     /// Arena bytes that each task defines.
     defines: Vec<usize>,
     /// Scratch of each task.
     scratch: Vec<usize>,
-    /// For every arena buffer: bytes, and the tasks that read it (last one frees it). Updates live to the end.
-    buffers: Vec<(usize, Vec<usize>, bool)>,
+    /// Bytes of every buffer, up to where the next may begin.
+    bytes: Vec<usize>,
+    /// The tasks that read each buffer; the last one frees it.
+    readers: Vec<Vec<usize>>,
     /// The arena buffers that each task reads.
     reads: Vec<Vec<usize>>,
     /// The arena buffers that each task writes.
     writes: Vec<Vec<usize>>,
+    /// For each task the arena buffers (read, written) of equal size that may be one.
+    in_place: Vec<Vec<(usize, usize)>>,
 }
 
 /// The chosen order and every candidate's peak; the chosen one comes first.
 pub(super) fn best_order(tasks: &Tasks) -> (Vec<usize>, Vec<(&'static str, usize)>) {
     let problem = Problem::new(tasks);
     let given: Vec<usize> = (0..tasks.tasks.len()).collect();
-    let mut candidates = vec![("as built", given), ("least growth first", problem.greedy())];
+    let forward = problem.greedy();
+    let backward = problem.backward();
+    let mut candidates = vec![("as built", given), ("least growth first", forward), ("least growth last", backward)];
     if tasks.tasks.len() <= EXACT {
         candidates.push(("exact", problem.exact()));
     }
@@ -42,39 +50,49 @@ pub(super) fn best_order(tasks: &Tasks) -> (Vec<usize>, Vec<(&'static str, usize
 
 impl Problem {
     fn new(tasks: &Tasks) -> Self {
-        let n = tasks.tasks.len();
         let mut writer: Vec<Option<usize>> = vec![None; tasks.buffers.len()];
         for (t, task) in tasks.tasks.iter().enumerate() {
             task.writes.iter().for_each(|&b| writer[b] = Some(t));
         }
-        let mut before: Vec<Vec<usize>> = vec![Vec::new(); n];
-        let mut buffers: Vec<_> = tasks.buffers.iter().map(|b| (b.bytes, Vec::new(), false)).collect();
+        let mut edges = Edges::new(tasks.tasks.len());
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); tasks.buffers.len()];
         for (t, task) in tasks.tasks.iter().enumerate() {
-            for &b in &task.reads {
-                before[t].extend(writer[b].filter(|&w| w != t));
-                if buffers[b].1.last() != Some(&t) {
-                    buffers[b].1.push(t);
+            for &b in task.reads.iter().filter(|&&b| writer[b] != Some(t)) {
+                writer[b].into_iter().for_each(|w| edges.add(w, t));
+                if readers[b].last() != Some(&t) {
+                    readers[b].push(t);
                 }
             }
         }
-        let in_arena = |b: &&usize| tasks.buffers[**b].place == Place::Arena;
+        let mut in_arena: Vec<bool> = tasks.buffers.iter().map(|b| b.place == Place::Arena).collect();
+        for update in &tasks.updates {
+            if let Some(writing) = writer[update.new] {
+                edges.before_update(writing, &readers[update.old]);
+            }
+            // The new contents go straight into the fixed buffer, so they take no arena.
+            in_arena[update.new] = false;
+        }
+        let bytes: Vec<usize> = tasks.buffers.iter().map(|b| b.bytes.next_multiple_of(ALIGN)).collect();
         let pick = |list: &[usize]| {
-            let mut own: Vec<usize> = list.iter().filter(in_arena).copied().collect();
+            let mut own: Vec<usize> = list.iter().copied().filter(|&b| in_arena[b]).collect();
             own.sort_unstable();
             own.dedup();
             own
         };
-        let reads: Vec<Vec<usize>> = tasks.tasks.iter().map(|t| pick(&t.reads)).collect();
-        let mut writes: Vec<Vec<usize>> = tasks.tasks.iter().map(|t| pick(&t.writes)).collect();
-        for update in &tasks.updates {
-            before_update(tasks, &writer, &mut before, update.old, update.new);
-            // The new contents go straight into the fixed buffer, so they take no arena.
-            writes.iter_mut().for_each(|w| w.retain(|&b| b != update.new));
-            buffers[update.new].2 = true;
+        let same = |r: usize, w: usize| tasks.buffers[r].bytes == tasks.buffers[w].bytes;
+        let fits = |&(r, w): &(usize, usize)| in_arena[r] && in_arena[w] && same(r, w);
+        let writes: Vec<Vec<usize>> = tasks.tasks.iter().map(|t| pick(&t.writes)).collect();
+        Problem {
+            before: edges.before,
+            after: edges.after,
+            defines: writes.iter().map(|w| w.iter().map(|&b| bytes[b]).sum()).collect(),
+            scratch: tasks.tasks.iter().map(|t| t.scratch.next_multiple_of(ALIGN)).collect(),
+            reads: tasks.tasks.iter().map(|t| pick(&t.reads)).collect(),
+            in_place: tasks.tasks.iter().map(|t| t.in_place.iter().copied().filter(fits).collect()).collect(),
+            bytes,
+            readers,
+            writes,
         }
-        let defines = writes.iter().map(|w| w.iter().map(|&b| tasks.buffers[b].bytes).sum()).collect();
-        let scratch = tasks.tasks.iter().map(|t| t.scratch).collect();
-        Problem { before, defines, scratch, buffers, reads, writes }
     }
 
     fn respects(&self, order: &[usize]) -> bool {
@@ -84,24 +102,33 @@ impl Problem {
             && (0..order.len()).all(|t| self.before[t].iter().all(|&b| position[b] < position[t]))
     }
 
-    /// Bytes freed by a task, given how many readers of each buffer are still to come (this one included).
-    fn frees(&self, task: usize, remaining: &[usize]) -> usize {
-        let read = self.reads[task].iter().filter(|&&b| remaining[b] == 1 && !self.buffers[b].2);
-        let unread = self.writes[task].iter().filter(|&&b| self.buffers[b].1.is_empty());
-        read.chain(unread).map(|&b| self.buffers[b].0).sum()
+    /// Bytes freed by a task, given which of its operands it reads last.
+    fn frees(&self, task: usize, last: &impl Fn(usize) -> bool) -> usize {
+        let read = self.reads[task].iter().filter(|&&b| last(b));
+        let unread = self.writes[task].iter().filter(|&&b| self.readers[b].is_empty());
+        read.chain(unread).map(|&b| self.bytes[b]).sum()
     }
 
-    fn readers(&self) -> Vec<usize> {
-        self.buffers.iter().map(|(_, readers, _)| readers.len()).collect()
+    /// Bytes that a task needs while it runs, beyond those that live before it.
+    fn needs(&self, task: usize, last: &impl Fn(usize) -> bool) -> usize {
+        let mut reused = 0;
+        let pairs = &self.in_place[task];
+        for (i, &(read, write)) in pairs.iter().enumerate() {
+            let first = |p: &&(usize, usize)| (p.0 == read || p.1 == write) && last(p.0);
+            if last(read) && !pairs[..i].iter().any(|p| first(&p)) {
+                reused += self.bytes[read];
+            }
+        }
+        self.defines[task] - reused + self.scratch[task]
     }
 
     fn peak(&self, order: &[usize]) -> usize {
-        let mut remaining = self.readers();
+        let mut remaining: Vec<usize> = self.readers.iter().map(Vec::len).collect();
         let (mut live, mut peak) = (0, 0);
         for &task in order {
-            live += self.defines[task];
-            peak = peak.max(live + self.scratch[task]);
-            live -= self.frees(task, &remaining);
+            let last = |b: usize| remaining[b] == 1;
+            peak = peak.max(live + self.needs(task, &last));
+            live = live + self.defines[task] - self.frees(task, &last);
             self.reads[task].iter().for_each(|&b| remaining[b] -= 1);
         }
         peak
@@ -109,28 +136,47 @@ impl Problem {
 
     /// Always the ready task that makes memory grow least; among equals the earliest as built.
     fn greedy(&self) -> Vec<usize> {
-        let n = self.before.len();
-        let mut waiting: Vec<usize> = self.before.iter().map(Vec::len).collect();
-        let mut after: Vec<Vec<usize>> = vec![Vec::new(); n];
-        for (t, before) in self.before.iter().enumerate() {
-            before.iter().for_each(|&b| after[b].push(t));
-        }
-        let mut ready: Vec<usize> = (0..n).filter(|&t| waiting[t] == 0).collect();
-        let mut remaining = self.readers();
-        let mut order = Vec::with_capacity(n);
-        while !ready.is_empty() {
-            let growth = |t: usize| self.defines[t] as i64 - self.frees(t, &remaining) as i64;
-            let (slot, _) = ready.iter().enumerate().min_by_key(|&(_, &t)| (growth(t), t)).expect("not empty");
-            let task = ready.swap_remove(slot);
-            order.push(task);
-            self.reads[task].iter().for_each(|&b| remaining[b] -= 1);
-            for &next in &after[task] {
-                waiting[next] -= 1;
-                if waiting[next] == 0 {
-                    ready.push(next);
+        let mut remaining: Vec<usize> = self.readers.iter().map(Vec::len).collect();
+        let mut done = vec![false; self.before.len()];
+        let growth = |t: usize| self.defines[t] as i64 - self.frees(t, &|b| self.readers[b].len() == 1) as i64;
+        let growth = (0..self.before.len()).map(growth).collect();
+        by_growth(&self.before, &self.after, growth, |task| {
+            let mut changes = Vec::new();
+            done[task] = true;
+            for &b in &self.reads[task] {
+                remaining[b] -= 1;
+                if remaining[b] == 1 {
+                    let last = self.readers[b].iter().find(|&&t| !done[t]);
+                    changes.extend(last.map(|&t| (t, -(self.bytes[b] as i64))));
                 }
             }
-        }
+            changes
+        })
+    }
+
+    /// The same from the end: always the task that leaves least to be kept before it; among equals the latest as built.
+    fn backward(&self) -> Vec<usize> {
+        let n = self.before.len();
+        let mirrored = |edges: &[Vec<usize>]| -> Vec<Vec<usize>> {
+            edges.iter().rev().map(|list| list.iter().map(|&t| n - 1 - t).collect()).collect()
+        };
+        let mut writer = vec![None; self.bytes.len()];
+        (0..n).for_each(|t| self.writes[t].iter().for_each(|&b| writer[b] = Some(t)));
+        let kept = |t: usize| self.reads[t].iter().map(|&b| self.bytes[b] as i64).sum();
+        let growth = (0..n).rev().map(kept).collect();
+        let mut live = vec![false; self.bytes.len()];
+        let mut order = by_growth(&mirrored(&self.after), &mirrored(&self.before), growth, |task| {
+            let mut changes = Vec::new();
+            for &b in &self.reads[n - 1 - task] {
+                if !std::mem::replace(&mut live[b], true) {
+                    let cheaper = self.readers[b].iter().copied().chain(writer[b]);
+                    changes.extend(cheaper.map(|t| (n - 1 - t, -(self.bytes[b] as i64))));
+                }
+            }
+            changes
+        });
+        order.iter_mut().for_each(|t| *t = n - 1 - *t);
+        order.reverse();
         order
     }
 
@@ -146,8 +192,9 @@ impl Problem {
                 let (peak, _) = best[&done];
                 let live = self.live_after(done);
                 for task in (0..n).filter(|&t| done >> t & 1 == 0 && masks[t] & done == masks[t]) {
-                    let reached = peak.max(live + self.defines[task] + self.scratch[task]);
                     let set = done | 1 << task;
+                    let last = |b: usize| self.readers[b].iter().all(|&t| set >> t & 1 == 1);
+                    let reached = peak.max(live + self.needs(task, &last));
                     let entry = best.entry(set).or_insert_with(|| {
                         next.push(set);
                         (usize::MAX, usize::MAX)
@@ -173,38 +220,71 @@ impl Problem {
     fn live_after(&self, done: u32) -> usize {
         let is_done = |t: &usize| done >> t & 1 == 1;
         let written = (0..self.before.len()).filter(is_done).flat_map(|t| &self.writes[t]);
-        written
-            .filter(|&&b| self.buffers[b].2 || self.buffers[b].1.iter().any(|t| !is_done(t)))
-            .map(|&b| self.buffers[b].0)
-            .sum()
+        written.filter(|&&b| self.readers[b].iter().any(|t| !is_done(t))).map(|&b| self.bytes[b]).sum()
     }
 }
 
-/// All other readers of an old value precede the task that writes the new one, where that makes no cycle.
-fn before_update(tasks: &Tasks, writer: &[Option<usize>], before: &mut [Vec<usize>], old: usize, new: usize) {
-    let Some(writing) = writer[new] else { return };
-    let dependents = dependents(before, writing);
-    for (t, task) in tasks.tasks.iter().enumerate() {
-        if t != writing && task.reads.contains(&old) && !dependents[t] {
-            before[writing].push(t);
+/// An order in which every task follows those `before` it, always with the ready task of least growth. `run` tells how
+/// a task changes the growth of others.
+fn by_growth(
+    before: &[Vec<usize>],
+    after: &[Vec<usize>],
+    mut growth: Vec<i64>,
+    mut run: impl FnMut(usize) -> Vec<(usize, i64)>,
+) -> Vec<usize> {
+    let mut waiting: Vec<usize> = before.iter().map(Vec::len).collect();
+    let ready = (0..before.len()).filter(|&t| waiting[t] == 0);
+    let mut ready: BTreeSet<(i64, usize)> = ready.map(|t| (growth[t], t)).collect();
+    let mut order = Vec::with_capacity(before.len());
+    while let Some((_, task)) = ready.pop_first() {
+        order.push(task);
+        for (changed, by) in run(task) {
+            let was_ready = ready.remove(&(growth[changed], changed));
+            growth[changed] += by;
+            if was_ready {
+                ready.insert((growth[changed], changed));
+            }
         }
-    }
-}
-
-/// The tasks that depend on a task, directly or not.
-fn dependents(before: &[Vec<usize>], task: usize) -> Vec<bool> {
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); before.len()];
-    for (t, list) in before.iter().enumerate() {
-        list.iter().for_each(|&b| after[b].push(t));
-    }
-    let mut found = vec![false; before.len()];
-    let mut open = vec![task];
-    while let Some(t) = open.pop() {
-        for &next in &after[t] {
-            if !std::mem::replace(&mut found[next], true) {
-                open.push(next);
+        for &next in &after[task] {
+            waiting[next] -= 1;
+            if waiting[next] == 0 {
+                ready.insert((growth[next], next));
             }
         }
     }
-    found
+    order
+}
+
+/// Which task waits for which.
+struct Edges {
+    before: Vec<Vec<usize>>,
+    after: Vec<Vec<usize>>,
+}
+
+impl Edges {
+    fn new(tasks: usize) -> Self {
+        Edges { before: vec![Vec::new(); tasks], after: vec![Vec::new(); tasks] }
+    }
+
+    fn add(&mut self, first: usize, then: usize) {
+        self.before[then].push(first);
+        self.after[first].push(then);
+    }
+
+    /// All other readers of an old value precede the task that writes the new one, where that makes no cycle.
+    fn before_update(&mut self, writing: usize, readers: &[usize]) {
+        if readers.iter().all(|&t| t == writing) {
+            return;
+        }
+        let mut dependent = vec![false; self.before.len()];
+        let mut open = vec![writing];
+        while let Some(t) = open.pop() {
+            for &next in &self.after[t] {
+                if !std::mem::replace(&mut dependent[next], true) {
+                    open.push(next);
+                }
+            }
+        }
+        readers.iter().filter(|&&t| t != writing && !dependent[t]).for_each(|&t| self.add(t, writing));
+    }
 }

@@ -53,8 +53,9 @@ pub(super) fn assign(tasks: &Tasks, order: &[usize]) -> Layout {
         }
     }
     // A copy at the end reads its source last, and overwrites the old contents after all tasks.
+    let mut last_use = last_read;
     for &t in order {
-        in_place(tasks, t, position[t], &last_read, &mut layout);
+        in_place(tasks, t, position[t], &mut last_use, &mut layout);
     }
     layout
 }
@@ -81,26 +82,23 @@ fn update_in_place(
     }
 }
 
-/// Lets the results of a task take over operands that die with it.
-fn in_place(tasks: &Tasks, task: usize, at: usize, last_read: &[Option<usize>], layout: &mut Layout) {
+/// Lets the results of a task take over operands that die with it. `last_use` tells of each representative when its
+/// memory is read last, by whatever name.
+fn in_place(tasks: &Tasks, task: usize, at: usize, last_use: &mut [Option<usize>], layout: &mut Layout) {
     let own = &tasks.tasks[task];
     for &(read, write) in &own.in_place {
         let root = layout.root[read];
         let free = |b: usize| tasks.buffers[b].place == Place::Arena;
         let same = tasks.buffers[read].bytes == tasks.buffers[write].bytes;
-        if !free(read) || !free(root) || !free(write) || !same || layout.root[write] != write {
+        if !free(root) || !free(write) || !same || layout.root[write] != write {
             continue;
         }
-        // Every buffer that shares the operand's memory must be dead after this task, and no other result may have taken it.
-        let dies = |b: usize| last_read[b].is_none_or(|r| r <= at);
-        let shared: Vec<usize> = (0..layout.root.len()).filter(|&b| layout.root[b] == root).collect();
-        let taken = own.writes.iter().any(|w| shared.contains(w));
-        let others = own
-            .reads
-            .iter()
-            .filter(|&&r| shared.contains(&r))
-            .all(|&r| r == read || own.in_place.contains(&(r, write)));
-        if shared.iter().all(|&b| dies(b)) && !taken && others {
+        let dies = last_use[root].is_none_or(|last| last <= at);
+        let taken = own.writes.iter().any(|&w| layout.root[w] == root);
+        let shares = |&&r: &&usize| layout.root[r] == root;
+        let others = own.reads.iter().filter(shares).all(|&r| r == read || own.in_place.contains(&(r, write)));
+        if dies && !taken && others {
+            last_use[root] = last_use[root].max(last_use[write]);
             layout.alias(write, read, Reason::InPlace);
         }
     }

@@ -69,6 +69,10 @@ struct Memory<'p> {
     plan: &'p Plan,
     /// For every buffer whether its contents are intact where its storage says.
     holds: Vec<bool>,
+    /// Those that are in the arena.
+    in_arena: Vec<usize>,
+    /// For every fixed buffer the buffers that may be in it.
+    in_fixed: Vec<Vec<usize>>,
     /// For every update whether the old buffer holds the new contents by a copy.
     copied: Vec<bool>,
 }
@@ -78,7 +82,13 @@ impl<'p> Memory<'p> {
     fn new(tasks: &'p Tasks, plan: &'p Plan) -> Self {
         let mut holds: Vec<bool> = tasks.buffers.iter().map(|b| b.place == Place::Fixed).collect();
         tasks.tasks.iter().flat_map(|t| &t.writes).for_each(|&b| holds[b] = false);
-        Memory { tasks, plan, holds, copied: vec![false; tasks.updates.len()] }
+        let mut in_fixed: Vec<Vec<usize>> = vec![Vec::new(); tasks.buffers.len()];
+        for (b, storage) in plan.storage.iter().enumerate() {
+            if let Storage::Fixed(fixed) = storage {
+                in_fixed[*fixed].push(b);
+            }
+        }
+        Memory { tasks, plan, holds, in_arena: Vec::new(), in_fixed, copied: vec![false; tasks.updates.len()] }
     }
 
     fn range(&self, buffer: usize) -> Range {
@@ -115,19 +125,27 @@ impl<'p> Memory<'p> {
         }
         self.overwrite(scratch);
         own.writes.iter().for_each(|&w| self.overwrite(self.range(w)));
-        own.writes.iter().for_each(|&w| self.holds[w] = true);
+        for &w in &own.writes {
+            self.holds[w] = true;
+            if matches!(self.plan.storage[w], Storage::Arena(_)) {
+                self.in_arena.push(w);
+            }
+        }
         Ok(())
     }
 
     /// Whatever lies in a piece of memory is lost.
     fn overwrite(&mut self, range: Range) {
-        for b in 0..self.holds.len() {
-            if self.holds[b] && overlap(range, self.range(b)) {
-                self.holds[b] = false;
+        let there = range.0.map_or(&self.in_arena, |fixed| &self.in_fixed[fixed]);
+        let lost: Vec<usize> = there.iter().copied().filter(|&b| overlap(range, self.range(b))).collect();
+        lost.into_iter().for_each(|b| self.holds[b] = false);
+        match range.0 {
+            None => self.in_arena.retain(|&b| self.holds[b]),
+            Some(fixed) => {
+                for (copied, update) in self.copied.iter_mut().zip(&self.tasks.updates) {
+                    *copied &= update.old != fixed;
+                }
             }
-        }
-        for (copied, update) in self.copied.iter_mut().zip(&self.tasks.updates) {
-            *copied &= range.0 != Some(update.old);
         }
     }
 
