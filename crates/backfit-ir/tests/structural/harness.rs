@@ -32,10 +32,21 @@ pub const NAMES: [&str; 19] = [
     "reshape",
 ];
 
-/// Every sample of the operators under test.
+/// Every sample of the operators under test; integers are truth values where the operator takes nothing else.
 pub fn samples() -> Vec<(&'static str, Sample)> {
     let defs = NAMES.iter().map(|name| backfit_ir::ops::find(name).expect("it is in the registry"));
-    defs.flat_map(|def| (def.samples)().into_iter().map(|sample| (def.name, sample))).collect()
+    let of = |sample: Sample| match sample.dtypes {
+        [DType::Bool] => Sample { inputs: sample.inputs.iter().map(truth).collect(), ..sample },
+        _ => sample,
+    };
+    defs.flat_map(|def| (def.samples)().into_iter().map(move |sample| (def.name, of(sample)))).collect()
+}
+
+fn truth(value: &Literal) -> Literal {
+    match value.ty().dtype {
+        DType::I64 => Literal::from_i64(value.ty().with_dtype(DType::Bool), &value.to_i64()),
+        _ => value.clone(),
+    }
 }
 
 /// Inputs of a graph, one per literal.
