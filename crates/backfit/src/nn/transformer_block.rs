@@ -1,0 +1,99 @@
+//! Blocks of transformers.
+
+use super::{FeedForward, LayerNorm, MultiHeadAttention, RmsNorm, SwiGlu};
+use backfit_ir::ops::rotary_embedding::Rotary;
+use backfit_ir::{Graph, Tensor};
+
+/// A block over `[B, S, E]`: x + attention(norm1(x)), then that + feed-forward(norm2(that)); layer norms, GELU.
+///
+/// ```
+/// use backfit::prelude::*;
+/// let g = Graph::new();
+/// let x = g.input("x", F32, [8, 16, 64]);
+/// assert_eq!(nn::transformer_block(&g, "block0", &x, 4, 256).ty(), x.ty());
+/// ```
+#[track_caller]
+pub fn transformer_block(g: &Graph, name: &str, x: &Tensor, heads: usize, hidden: usize) -> Tensor {
+    TransformerBlock::new(name, heads, hidden).apply(g, x)
+}
+
+/// [`transformer_block`] with options.
+///
+/// ```
+/// use backfit::prelude::*;
+/// let g = Graph::new();
+/// let x = g.input("x", F32, [8, 16, 64]);
+/// let block = nn::TransformerBlock::new("block0", 4, 192).causal(true).gated().kv_heads(2).rotary(Rotary::default());
+/// assert_eq!(block.apply(&g, &x).ty(), x.ty());
+/// ```
+#[derive(Clone, Debug)]
+pub struct TransformerBlock {
+    name: String,
+    hidden: usize,
+    attention: MultiHeadAttention,
+    gated: bool,
+    dropout: f64,
+}
+
+impl TransformerBlock {
+    /// As GPT-2 has it, but not causal: layer norms, GELU, biases.
+    pub fn new(name: &str, heads: usize, hidden: usize) -> Self {
+        let attention = MultiHeadAttention::new("attn", heads);
+        TransformerBlock { name: name.to_owned(), hidden, attention, gated: false, dropout: 0.0 }
+    }
+
+    /// As Llama has it: root mean square norms, SwiGLU, no biases.
+    pub fn gated(mut self) -> Self {
+        self.gated = true;
+        self.attention = self.attention.bias(false);
+        self
+    }
+
+    /// Whether a position sees itself and those before it only.
+    pub fn causal(mut self, causal: bool) -> Self {
+        self.attention = self.attention.causal(causal);
+        self
+    }
+
+    /// Fewer heads of keys and values, each shared by a group of query heads.
+    pub fn kv_heads(mut self, kv_heads: usize) -> Self {
+        self.attention = self.attention.kv_heads(kv_heads);
+        self
+    }
+
+    /// Turns queries and keys by their position.
+    pub fn rotary(mut self, rotary: Rotary) -> Self {
+        self.attention = self.attention.rotary(rotary);
+        self
+    }
+
+    /// Dropout of what attention and feed-forward network add.
+    pub fn dropout(self, rate: f64) -> Self {
+        TransformerBlock { dropout: rate, ..self }
+    }
+
+    /// Builds the block.
+    #[track_caller]
+    pub fn apply(&self, g: &Graph, x: &Tensor) -> Tensor {
+        let _scope = g.enter(&self.name);
+        let attended = self.attention.apply(g, &self.norm(g, "norm1", x));
+        let x = x + &self.dropped(attended);
+        let normed = self.norm(g, "norm2", &x);
+        let fed = if self.gated {
+            SwiGlu::new("mlp", self.hidden).apply(g, &normed)
+        } else {
+            FeedForward::new("mlp", self.hidden).apply(g, &normed)
+        };
+        &x + &self.dropped(fed)
+    }
+
+    #[track_caller]
+    fn norm(&self, g: &Graph, name: &str, x: &Tensor) -> Tensor {
+        if self.gated { RmsNorm::new(name).apply(g, x) } else { LayerNorm::new(name).apply(g, x) }
+    }
+
+    #[track_caller]
+    fn dropped(&self, x: Tensor) -> Tensor {
+        if self.dropout == 0.0 { x } else { x.dropout(self.dropout) }
+    }
+}

@@ -1,0 +1,104 @@
+//! Runs over epochs: events, early stopping, checkpoints, interruption.
+
+use crate::models::{Scratch, noisy, residents, small_digits, trainer};
+use backfit::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[test]
+fn events_come_in_order_and_are_json() {
+    let mut events = Vec::new();
+    let options = FitOptions {
+        epochs: 2,
+        validation: Some(small_digits(64)),
+        on_event: Some(Box::new(|event| events.push(event.to_json()))),
+        ..FitOptions::default()
+    };
+    trainer(&noisy(32, false).unwrap(), 1).fit(small_digits(96).batches(32), options).unwrap();
+    let kinds: Vec<&str> = events.iter().map(|e| e["event"].as_str().unwrap()).collect();
+    let epoch = ["step", "step", "step", "epoch", "validation"];
+    assert_eq!(kinds, [&["started"][..], &epoch, &epoch, &["finished"]].concat());
+    assert_eq!((&events[7]["epoch"], &events[7]["batch"], &events[7]["step"]), (&1.into(), &1.into(), &5.into()));
+    assert!(events[5]["metrics"]["accuracy"].is_number());
+    assert_eq!(events[5]["epoch"], 0);
+}
+
+#[test]
+fn patience_ends_a_run_that_no_longer_improves_and_keeps_the_best() {
+    let best = Scratch::new("best");
+    let mut trainer = trainer(&noisy(32, false).unwrap(), 1);
+    // Labels that cannot be learnt from other images.
+    let options = FitOptions {
+        epochs: 60,
+        validation: Some(small_digits(256).range(160..256)),
+        patience: Some(2),
+        best: Some(best.0.clone()),
+        ..FitOptions::default()
+    };
+    let report = trainer.fit(small_digits(32).batches(32), options).unwrap();
+    assert_eq!(report.stopped, Stopped::Early);
+    let last = report.validation.unwrap()["loss"];
+    trainer.resume(&best.0).unwrap();
+    let kept = trainer.evaluate(&small_digits(256).range(160..256)).unwrap()["loss"];
+    assert_eq!(Some(kept), report.best);
+    assert!(kept < last, "{kept} {last}");
+}
+
+#[test]
+fn an_interrupted_fit_goes_on_bit_for_bit() {
+    let file = Scratch::new("interrupted");
+    let model = noisy(32, false).unwrap();
+    let data = small_digits(160);
+    let mut straight = trainer(&model, 2);
+    straight.fit(data.batches(32).seed(2), FitOptions { epochs: 3, ..FitOptions::default() }).unwrap();
+
+    let stop = AtomicBool::new(false);
+    let checkpoints = Checkpoints { path: file.0.clone(), ..Checkpoints::default() };
+    let options = FitOptions {
+        epochs: 3,
+        checkpoints: Some(checkpoints.clone()),
+        stop: Some(&stop),
+        on_event: Some(Box::new(|event| {
+            if let Event::Step { output, .. } = event {
+                stop.store(output.step() == 7, Ordering::Relaxed);
+            }
+        })),
+        ..FitOptions::default()
+    };
+    let mut first = trainer(&model, 2);
+    let report = first.fit(data.batches(32).seed(2), options).unwrap();
+    assert_eq!((report.stopped, report.steps), (Stopped::Interrupted, 7));
+
+    let mut second = trainer(&model, 1);
+    second.resume(&file.0).unwrap();
+    let options = FitOptions { epochs: 3, checkpoints: Some(checkpoints), ..FitOptions::default() };
+    let report = second.fit(data.batches(32).seed(2), options).unwrap();
+    assert_eq!((report.stopped, report.steps), (Stopped::Done, 15));
+    assert_eq!(residents(&second), residents(&straight));
+}
+
+#[test]
+fn a_run_whose_gradients_are_never_finite_gives_up_with_advice() {
+    let data = small_digits(64).with_column("image", Literal::from_f32([64, 81], &[f32::INFINITY; 64 * 81])).unwrap();
+    let options = FitOptions { epochs: 9, max_skipped_in_a_row: 3, ..FitOptions::default() };
+    let e = trainer(&noisy(32, false).unwrap(), 1).fit(data.batches(32), options).unwrap_err().to_string();
+    assert!(e.contains("4 steps in a row") && e.contains("learning rate"), "{e}");
+}
+
+#[test]
+fn an_unknown_monitor_is_told_before_the_first_step() {
+    let monitor = Monitor { name: "f1".into(), maximise: true };
+    let mut trainer = trainer(&noisy(32, false).unwrap(), 1);
+    let e = trainer.fit(small_digits(32).batches(32), FitOptions { monitor, ..FitOptions::default() });
+    assert!(e.unwrap_err().to_string().contains("loss, accuracy"));
+}
+
+#[test]
+fn an_epoch_tells_its_means_and_ends_where_it_ends() {
+    let mut trainer = trainer(&noisy(32, false).unwrap(), 1);
+    let mut batches = small_digits(96).batches(32).epochs(2);
+    let report = trainer.epoch(&mut batches).unwrap();
+    assert_eq!((report.epoch, report.steps, report.samples), (0, 3, 96));
+    assert!(report["loss"].is_finite());
+    assert_eq!(trainer.epoch(&mut batches).unwrap().epoch, 1);
+    assert_eq!(trainer.epoch(&mut batches).unwrap().steps, 0);
+}

@@ -1,0 +1,55 @@
+//! Models learn, and do so in the same bits on any number of threads.
+
+use crate::models::{noisy, residents, small_digits, trainer};
+use backfit::prelude::*;
+
+#[test]
+fn a_perceptron_reaches_95_percent_on_digits() {
+    let parts = datasets::digits_split().unwrap();
+    let prepare = |set: Dataset| set.to_unit("image").unwrap().reshape("image", &[784]).unwrap();
+    let (train, test) = (prepare(parts.train), prepare(parts.test));
+    let g = Graph::new();
+    let x = g.input("image", F32, [100, 784]);
+    let label = g.input("label", I32, [100]);
+    let h = nn::linear(&g, "fc1", &x, 128).relu();
+    let logits = nn::linear(&g, "fc2", &h, 10);
+    let step = TrainStep::new(&logits.cross_entropy(&label)).optimizer(Adam::new(2e-3));
+    let model = step.report("accuracy", &logits.accuracy(&label)).predict(&logits).build().unwrap();
+    let mut trainer = trainer(&model, 2);
+    let options = FitOptions { epochs: 4, validation: Some(test.clone()), ..FitOptions::default() };
+    let report = trainer.fit(train.batches(100), options).unwrap();
+    let validation = report.validation.unwrap();
+    assert!(validation["accuracy"] >= 0.95, "{validation:?}");
+    assert_eq!(trainer.steps(), 320);
+
+    // What predict says is what the accuracy counts.
+    let logits = trainer.predict(&test).unwrap().to_f32();
+    let labels = test.column("label").unwrap().to_i64();
+    let best = |row: &[f32]| (0..10).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap() as i64;
+    let right = logits.chunks(10).zip(&labels).filter(|(row, label)| best(row) == **label).count();
+    assert!((right as f64 / 2000.0 - validation["accuracy"]).abs() < 1e-6);
+}
+
+#[test]
+fn one_and_two_threads_compute_the_same_bits() {
+    let data = small_digits(256);
+    let model = noisy(32, false).unwrap();
+    let run = |threads| {
+        let mut trainer = trainer(&model, threads).seed(3).unwrap();
+        let losses: Vec<u64> =
+            data.batches(32).epochs(2).map(|batch| trainer.step(&batch.unwrap()).unwrap()["loss"].to_bits()).collect();
+        (losses, residents(&trainer))
+    };
+    assert_eq!(run(1), run(2));
+}
+
+#[test]
+fn seeds_make_different_weights_and_the_same_seed_the_same() {
+    let model = noisy(32, false).unwrap();
+    let weights = |seed| trainer(&model, 1).seed(seed).unwrap().get("fc1.weight").unwrap();
+    assert_eq!(weights(0), trainer(&model, 1).get("fc1.weight").unwrap());
+    assert_eq!(weights(5), weights(5));
+    assert_ne!(weights(5), weights(5 << 32));
+    let (bound, drawn) = (1.0 / 9.0, weights(1).to_f32());
+    assert!(drawn.iter().all(|w| w.abs() <= bound) && drawn.iter().any(|w| w.abs() > 0.95 * bound));
+}
