@@ -196,7 +196,7 @@ fn table(data: &Data) -> Table {
 fn arrays(data: &Data, path: &Path) -> Result<Dataset> {
     let all = npz::read_npz(path)?;
     let named = |e: backfit::Error| e.because(format!("the file is {}", path.display()));
-    let column = |name: &str| all.column(name).map(Literal::clone).map_err(named);
+    let column = |name: &str| all.column(name).cloned().map_err(named);
     let mut columns = vec![("features", column(data.input.as_deref().unwrap_or("x"))?)];
     if let Some(label) = &data.label {
         columns.push((LABEL, column(label)?));

@@ -60,8 +60,8 @@ fn flaw(port: &Port, batch: &Batch) -> Option<Problem> {
     let Port { name, ty, .. } = port;
     if name == VALID {
         let mask = ty.shape.rank() == 1 && !ty.dtype.is_packed();
-        let what = format!("the model takes '{VALID}: {ty}'");
-        return (!mask).then(|| Problem::new(what).help("it is the mask of a batch: one number per row"));
+        let problem = || Problem::new(format!("the model takes '{VALID}: {ty}'"));
+        return (!mask).then(|| problem().help("it is the mask of a batch: one number per row"));
     }
     match batch.columns().find(|(n, _, _)| n == name) {
         None => {

@@ -72,10 +72,11 @@ impl Source {
         let mut table: Table = self.text.parse().map_err(|e| self.refuse(&e))?;
         let mut changed = recipe;
         for change in &self.overrides {
+            let known = keys(&table);
             set(&mut table, change)?;
             changed = Value::Table(table.clone()).try_into().map_err(|e: toml::de::Error| {
                 let problem = Problem::new(format!("the recipe cannot be changed like this: {}", e.message()));
-                problem.at(Place::Key(option(change))).help("the recipe has the keys: ".to_owned() + &keys(&table))
+                problem.at(Place::Key(option(change))).help(format!("the recipe has the keys: {known}"))
             })?;
         }
         Ok(changed)

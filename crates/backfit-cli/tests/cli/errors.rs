@@ -1,6 +1,6 @@
 //! What a user can do wrong: exit code 2, what, where and what to do; nothing written.
 
-use crate::files::{POINTS, idx, npy, npz, points, png};
+use crate::files::{POINTS, idx, npy, npz, png, points};
 use crate::runner::Workplace;
 
 /// A folder with the recipe and the table of points.
