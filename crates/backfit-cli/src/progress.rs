@@ -19,7 +19,8 @@ pub struct Progress {
     drawn: Instant,
     samples: u64,
     epochs: u64,
-    last: Option<String>,
+    /// The last epoch, from one, and what there is to tell of it.
+    last: Option<(u64, String)>,
 }
 
 impl Progress {
@@ -54,10 +55,10 @@ impl Progress {
                 let line = format!("epoch {}/{}  {}", report.epoch + 1, self.epochs, told(&report.scalars));
                 let skipped = if report.skipped > 0 { format!("  skipped {}", report.skipped) } else { String::new() };
                 self.tell_line();
-                self.last = Some(format!("{line}  {:.0} samples/s{skipped}", self.speed()));
+                self.last = Some((report.epoch + 1, format!("{line}  {:.0} samples/s{skipped}", self.speed())));
             }
             Event::Validation { report, .. } => {
-                if let Some(line) = &mut self.last {
+                if let Some((_, line)) = &mut self.last {
                     *line = format!("{line}  | held back: {}", told(&report.scalars));
                 }
             }
@@ -87,8 +88,7 @@ impl Progress {
 
     /// Writes the line of the last epoch: it waits for the validation that may follow.
     fn tell_line(&mut self) {
-        let Some(line) = self.last.take() else { return };
-        let number: u64 = line.split(['/', ' ']).nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+        let Some((number, line)) = self.last.take() else { return };
         let every = self.epochs.div_ceil(LINES).max(1);
         let due = number.is_multiple_of(every) || number == self.epochs || number == 1;
         match &self.bar {

@@ -96,7 +96,7 @@ fn scaled(raw: &Raw, interface: Interface) -> Result<Samples> {
 /// What is known of the samples of a recipe without their files, for named sets.
 pub fn known(loaded: &Loaded) -> Option<Interface> {
     let (shape, classes) = match loaded.recipe.data.name.as_deref()? {
-        "mnist" | "fashion-mnist" => (vec![1, 28, 28], 10),
+        "mnist" => (vec![1, 28, 28], 10),
         "cifar10" => (vec![3, 32, 32], 10),
         _ => return None,
     };

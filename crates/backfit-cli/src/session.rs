@@ -4,7 +4,7 @@ use crate::interface::Interface;
 use crate::network::training_program;
 use crate::recipe::source::Source;
 use crate::recipe::{self, Loaded};
-use backfit::{Checkpoint, Compile, Cpu, Problem, Result, Trainer};
+use backfit::{Checkpoint, Compile, Cpu, Error, Problem, Result, Trainer};
 use std::path::Path;
 
 /// Names of the notes in a checkpoint.
@@ -26,6 +26,20 @@ pub fn cpu(loaded: &Loaded) -> Cpu {
 pub fn compile(loaded: &Loaded, interface: &Interface) -> Result<Trainer> {
     let program = training_program(loaded, interface)?;
     Trainer::new(program.compile(&cpu(loaded))?).seed(loaded.recipe.seed)
+}
+
+/// Takes over the run of a checkpoint.
+///
+/// # Errors
+/// The file is unreadable or damaged, or of another model.
+pub fn resume(trainer: &mut Trainer, checkpoint: &Path) -> Result<()> {
+    let Err(error) = trainer.resume(checkpoint) else { return Ok(()) };
+    let mut problems = error.problems().to_vec();
+    if let Some(last) = problems.last_mut().filter(|last| last.help.is_none()) {
+        let recipe = checkpoint.with_file_name("recipe.toml");
+        last.help = Some(format!("use the recipe that this run was trained with: {}", recipe.display()));
+    }
+    Error::from_problems(problems).map_or(Ok(()), Err)
 }
 
 /// Has the trainer's checkpoints carry recipe and interface.

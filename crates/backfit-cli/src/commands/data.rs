@@ -13,6 +13,9 @@ const BUNDLED: [(&str, &str); 3] = [
     ("sine", "100 points of the sine from -π to π; inside the program"),
 ];
 
+/// The set that no recipe takes.
+const TEXT: &str = "tinyshakespeare";
+
 /// Lists or fetches.
 ///
 /// # Errors
@@ -25,7 +28,9 @@ pub fn run(args: &args::Data, console: Console) -> Result<()> {
             let names: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
             console.event(&json!({"event": "fetched", "name": name, "files": names}));
             console.say(format!("{name} is whole:\n  {}", names.join("\n  ")));
-            console.say(format!("\nNext:\n  backfit train mnist --set data.name={name} --data {}", to.display()));
+            if name != TEXT {
+                console.say(format!("\nNext:\n  backfit train mnist --set data.name={name} --data {}", to.display()));
+            }
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ pub fn run(args: &args::Eval, console: Console) -> Result<()> {
         }
     };
     let mut trainer = session::compile(&loaded, &samples.interface)?;
-    trainer.resume(&checkpoint)?;
+    session::resume(&mut trainer, &checkpoint)?;
     let (part, set) = match &samples.test {
         Some(test) => ("held back", test),
         None => ("train", &samples.train),

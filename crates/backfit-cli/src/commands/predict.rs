@@ -25,7 +25,7 @@ pub fn run(args: &args::Predict, console: Console) -> Result<()> {
     set.check_finite()?;
     let set = interface.scaling.apply(&set, &interface.input)?;
     let mut trainer = session::compile(&loaded, &interface)?;
-    trainer.resume(&checkpoint)?;
+    session::resume(&mut trainer, &checkpoint)?;
     let predictions = trainer.predict(&set)?.to_f32();
     for (index, row) in predictions.chunks_exact(interface.output.width().max(1)).enumerate() {
         tell(console, &interface, index, row);

@@ -88,7 +88,7 @@ fn prepare(args: &args::Train) -> Result<Run> {
         trainer = trainer.schedule(schedule.over(loaded.recipe.epochs * batches.per_epoch()));
     }
     if let Some(path) = &resumed {
-        trainer.resume(path)?;
+        session::resume(&mut trainer, path)?;
         trainer.continued(batches)?;
     }
     session::annotate(&mut trainer, &loaded, &samples.interface)?;
