@@ -10,7 +10,7 @@ mod gradients {
     use backfit_ir::interp::{Array, Options, run};
     use backfit_ir::ops::definition::values;
     use backfit_ir::rewrite::inline_calls;
-    use backfit_ir::{DType, FuncId, Function, Graph, Literal, Module, Role, Tensor, Type};
+    use backfit_ir::{DType, FuncId, Graph, Literal, Module, Role, Tensor, Type};
 
     /// An f64 input.
     pub fn input(g: &Graph, name: &str, dims: &[usize]) -> Tensor {
@@ -65,13 +65,9 @@ mod gradients {
         }
     }
 
-    /// The main function with all calls inlined.
-    pub fn flat(module: &Module) -> Function {
-        inline_calls(module, FuncId(module.functions.len() as u32 - 1), |_| true)
-    }
-
     /// How many nodes of the main function and what it calls are this operator.
     pub fn count(module: &Module, operator: &str) -> usize {
-        flat(module).nodes.iter().filter(|n| n.op.name() == operator).count()
+        let flat = inline_calls(module, FuncId(module.functions.len() as u32 - 1), |_| true);
+        flat.nodes.iter().filter(|n| n.op.name() == operator).count()
     }
 }
