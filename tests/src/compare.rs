@@ -76,11 +76,14 @@ pub fn difference_flushed(flushed: &Literal, kept: &Literal, found: &Literal, to
     if !flushed.ty().dtype.is_float() || flushed.ty() != found.ty() {
         return difference(flushed, found, tolerance);
     }
-    let scalar = |l: &Literal, i: usize| Literal::from_f64(l.ty().with_shape([]), &[l.to_f64()[i]]);
-    (0..found.ty().shape.elements()).find_map(|i| {
-        let own = scalar(found, i);
-        difference(&scalar(kept, i), &own, tolerance)?;
-        difference(&scalar(flushed, i), &own, tolerance).map(|_| difference(flushed, found, tolerance))?
+    let smallest = if found.ty().dtype == DType::F64 { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) };
+    let flush = |v: f64| if v.abs() < smallest { 0f64.copysign(v) } else { v };
+    let scalar = |v: f64| Literal::from_f64(found.ty().with_shape([]), &[v]);
+    let (want, kept, have) = (flushed.to_f64(), kept.to_f64(), found.to_f64());
+    (0..have.len()).find_map(|i| {
+        difference(&scalar(kept[i]), &scalar(have[i]), tolerance)?;
+        let why = difference(&scalar(flush(want[i])), &scalar(flush(have[i])), tolerance)?;
+        Some(format!("at {i}: {why}"))
     })
 }
 
