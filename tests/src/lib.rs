@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod compare;
+pub mod fuzz;
 pub mod oracle;
 pub mod sample;
 pub mod training;

@@ -88,7 +88,7 @@ fn fused_and_unfused_programs_have_the_same_bits_for_any_number_of_threads() {
 #[test]
 fn derivatives_equal_central_differences_in_f64() {
     let cases: Vec<Case> = cases().into_iter().filter(|c| c.smooth && floats_are_double(c)).collect();
-    let failures: Vec<String> = cases.iter().filter_map(|case| derivative_failure(case)).collect();
+    let failures: Vec<String> = cases.iter().filter_map(derivative_failure).collect();
     report(failures, cases.len());
 }
 

@@ -1,9 +1,10 @@
 //! Derivatives of functions: pairs of a forward function that also returns residuals, and a backward function.
 
 use crate::reverse::{Request, Walk};
-use backfit_ir::{Composite, Def, Error, FuncId, Function, Graph, Node, Op, Tensor, Type, Value, ValueId};
+use backfit_ir::{Composite, Def, Error, FuncId, Function, Graph, Loc, Node, Op, Tensor, Type, Value, ValueId};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Where the backward function finds a residual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,8 @@ impl<'a> Pairs<'a> {
         for (result, _) in original.results.iter().zip(given).filter(|(_, given)| **given) {
             let name = joint.inspect(|f| unused(f, format!("cotangent of {}", result.name)));
             let ty = original.ty(result.value).clone();
-            let cotangent = joint.parameter(&name, ty, backfit_ir::Role::Input, None);
+            let (loc, scope) = origin(&original, result.value);
+            let cotangent = joint.originate(loc, scope, || joint.parameter(&name, ty, backfit_ir::Role::Input, None));
             cotangents.push((joint.tensor(result.value), cotangent));
         }
         let params: Vec<Tensor> = original.params.iter().map(|p| joint.tensor(p.value)).collect();
@@ -179,6 +181,14 @@ pub(crate) fn extend(graph: &Graph, index: usize, op: Op, extras: &[Type]) -> Ve
     values.into_iter().map(|v| graph.tensor(v)).collect()
 }
 
+/// The line and scope of what defines a value.
+fn origin(function: &Function, value: ValueId) -> (Loc, Arc<str>) {
+    match function.values[value.index()].def {
+        Def::Param(i) => (function.params[i].loc.clone(), "".into()),
+        Def::Node { node, .. } => (function.nodes[node].loc.clone(), function.nodes[node].scope.clone()),
+    }
+}
+
 /// The backward nodes that the wanted cotangents need, in order.
 fn needed_backward(first: usize, joint: &Function, grads: &[Option<ValueId>]) -> Vec<usize> {
     let mut needed = vec![false; joint.values.len()];
@@ -243,7 +253,7 @@ impl<'a> Cut<'a> {
         }
         let source = self.source(value);
         let name = format!("residual {}", self.residuals.len());
-        let loc = self.joint.node_of(value).map_or_else(|| self.joint.params[0].loc.clone(), |n| n.loc.clone());
+        let loc = origin(self.joint, value).0;
         let ty = self.joint.ty(value).clone();
         let own = self.backward.add_param(name, ty, backfit_ir::Role::Input, None, loc);
         self.map.insert(value, own);

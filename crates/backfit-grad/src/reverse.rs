@@ -43,7 +43,15 @@ pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Erro
     }
     let seed = loss.like(1.0);
     let found = vjp(&Request { outputs: &[(loss.clone(), seed)], targets, stop: &[] })?;
-    Ok(targets.iter().zip(found).map(|(t, g)| g.unwrap_or_else(|| t.like(0.0))).collect())
+    let mut all = Vec::new();
+    // Closures do not see the caller's line.
+    for (target, gradient) in targets.iter().zip(found) {
+        all.push(match gradient {
+            Some(gradient) => gradient,
+            None => target.like(0.0),
+        });
+    }
+    Ok(all)
 }
 
 /// Cotangents of `targets` for given cotangents at any values, appended to their graph.
@@ -200,7 +208,11 @@ impl<'a> Walk<'a> {
                 self.via[i] = via;
                 cotangent
             }
-            Some(before) => &before + &cotangent,
+            // Sums stand at the node that adds to them, whose derivative they are part of.
+            Some(before) => match via.map(|index| &self.function.nodes[index]) {
+                Some(node) => self.graph.originate(node.loc.clone(), node.scope.clone(), || &before + &cotangent),
+                None => &before + &cotangent,
+            },
         });
     }
 

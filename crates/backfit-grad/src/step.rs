@@ -6,7 +6,7 @@ use crate::variants::Inference;
 use backfit_ir::op::Monoid;
 use backfit_ir::ops::clip_by_global_norm::clip_by_global_norm;
 use backfit_ir::{
-    DType, Error, FuncId, Function, Graph, Init, Literal, Module, Place, Problem, Role, Tensor, Type, ValueId,
+    DType, Error, FuncId, Function, Graph, Init, Literal, Module, Param, Place, Problem, Role, Tensor, Type, ValueId,
 };
 use std::sync::Arc;
 
@@ -272,31 +272,36 @@ fn hypers(step: &Graph, main: &Function, optimizer: &dyn Optimizer) -> Vec<Tenso
     optimizer.hypers().iter().map(|name| step.hyper(name, dtype)).collect()
 }
 
-fn residents(step: &Function) -> Vec<(Resident, Option<Init>)> {
+fn residents(step: &Function) -> Vec<(Resident, Param)> {
     let resident = step.params.iter().filter(|p| p.role.is_resident());
     resident
-        .map(|p| (Resident { name: p.name.clone(), ty: step.ty(p.value).clone(), role: p.role }, p.init.clone()))
+        .map(|p| (Resident { name: p.name.clone(), ty: step.ty(p.value).clone(), role: p.role }, p.clone()))
         .collect()
 }
 
 /// `init(key)`: every resident tensor from its initializer; the i-th draws from the key folded with i.
-fn define_init(step: &Graph, residents: &[(Resident, Option<Init>)]) -> Option<FuncId> {
+/// What belongs to a tensor stands where the tensor was declared.
+fn define_init(step: &Graph, residents: &[(Resident, Param)]) -> Option<FuncId> {
     let g = step.function("init");
-    let key = g.parameter("key", Type::new(DType::U32, [4]), Role::Input, None);
-    for (index, (resident, init)) in residents.iter().enumerate() {
-        let old = g.parameter(&resident.name, resident.ty.clone(), resident.role, None);
-        let site = g.scalar(DType::U32, index as f64 + 1.0);
-        let own = || key.fold_in(&site);
-        let (dtype, shape) = (resident.ty.dtype, resident.ty.shape.clone());
-        let value = match init {
-            _ if resident.name == backfit_ir::random::RNG_KEY => key.clone(),
-            None => old.like(0.0),
-            Some(Init::Constant(c)) => old.like(*c),
-            Some(Init::Uniform { low, high }) => own().random_uniform(shape, *low, *high, dtype),
-            Some(Init::Normal { mean, std }) => own().random_normal(shape, *mean, *std, dtype),
-            Some(Init::Literal(literal)) => g.constant(literal.clone()),
-        };
-        g.update(&old, &value);
+    let (_, first) = residents.first()?;
+    let declare_key = || g.parameter("key", Type::new(DType::U32, [4]), Role::Input, None);
+    let key = g.originate(first.loc.clone(), "".into(), declare_key);
+    for (index, (resident, param)) in residents.iter().enumerate() {
+        g.originate(param.loc.clone(), "".into(), || {
+            let old = g.parameter(&resident.name, resident.ty.clone(), resident.role, None);
+            let site = g.scalar(DType::U32, index as f64 + 1.0);
+            let own = || key.fold_in(&site);
+            let (dtype, shape) = (resident.ty.dtype, resident.ty.shape.clone());
+            let value = match &param.init {
+                _ if resident.name == backfit_ir::random::RNG_KEY => key.clone(),
+                None => old.like(0.0),
+                Some(Init::Constant(c)) => old.like(*c),
+                Some(Init::Uniform { low, high }) => own().random_uniform(shape, *low, *high, dtype),
+                Some(Init::Normal { mean, std }) => own().random_normal(shape, *mean, *std, dtype),
+                Some(Init::Literal(literal)) => g.constant(literal.clone()),
+            };
+            g.update(&old, &value);
+        });
     }
     step.define(g)
 }

@@ -30,7 +30,9 @@ impl<'a> Inference<'a> {
         }
         for node in main.nodes.iter().filter(|n| n.results.iter().any(|v| needed[v.index()])) {
             let operands: Vec<&Tensor> = node.operands.iter().map(|v| &map[v]).collect();
-            let op = self.operator(&node.op);
+            // What is built here speaks for the node, too.
+            let graph = self.graph;
+            let op = graph.originate(node.loc.clone(), node.scope.clone(), || self.operator(&node.op));
             let outputs = g.originate(node.loc.clone(), node.scope.clone(), || g.push(op, &operands));
             map.extend(node.results.iter().copied().zip(outputs));
         }

@@ -154,7 +154,8 @@ fn set(table: &mut Table, change: &str) -> Result<()> {
         let next = inner.entry(part).or_insert_with(|| Value::Table(Table::new()));
         let Value::Table(next) = next else {
             let what = format!("'{part}' is a value, not a table");
-            return Err(Problem::new(what).at(Place::Key(option(change))).into());
+            let help = format!("`backfit inspect` shows the recipe; set '{part}' itself, or a key of another table");
+            return Err(Problem::new(what).at(Place::Key(option(change))).help(help).into());
         };
         inner = next;
     }

@@ -52,9 +52,9 @@ fn a_wrong_change_names_the_option() {
 fn a_wrong_file_names_the_line() {
     let good = builtin::find("digits").unwrap();
     let cases = [
-        ("learning_rate = 0.002", "learning_rate = -0.5", ":20", "optimizer.learning_rate: -0.5"),
-        ("learning_rate = 0.002", "learning_rat = 0.1", ":20", "unknown field `learning_rat`"),
-        ("name = \"adam\"", "name = \"adamm\"", ":19", "unknown variant `adamm`"),
+        ("learning_rate = 0.002", "learning_rate = -0.5", ":22", "optimizer.learning_rate: -0.5"),
+        ("learning_rate = 0.002", "learning_rat = 0.1", ":22", "unknown field `learning_rat`"),
+        ("name = \"adam\"", "name = \"adamm\"", ":21", "unknown variant `adamm`"),
         ("batch = 64", "batch = 0", ":3", "a batch of 0 samples"),
         ("batch = 64", "batch = ", ":3", "not valid"),
         ("batch = 64", "batch = \"many\"", ":3", "invalid type"),

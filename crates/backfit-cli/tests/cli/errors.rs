@@ -29,7 +29,7 @@ fn impossible_values_of_a_recipe() {
         work.refuse(&["train", "points.toml", "--set", change], words);
     }
     work.write("points.toml", POINTS.replace("learning_rate = 0.1", "learning_rate = -3"));
-    work.refuse(&["train", "points.toml"], &["points.toml:20", "-3 is not a positive number", "help: "]);
+    work.refuse(&["train", "points.toml"], &["points.toml:19", "-3 is not a positive number", "help: "]);
     work.refuse(&["train", "nonsense"], &["no recipe 'nonsense'", "digits", "iris"]);
     work.refuse(&["train"], &["RECIPE"]);
     work.refuse(&["train", "iris", "--set", "epochs"], &["KEY=VALUE"]);
@@ -45,8 +45,8 @@ fn wrong_tables() {
     let work = workplace();
     work.refuse(&["train", "points.toml", "--set", "data.label=\"sort\""], &["sort", "points.csv", "kind"]);
     let cases: [(String, &[&str]); 5] = [
-        (points(40).replace("5,3,far", "5,NaN,far"), &["points.csv", "NaN", "line"]),
-        (points(40).replace("5,3,far", "5,far"), &["points.csv", "line"]),
+        (points(40).replace("5,3,far", "5,NaN,far"), &["points.csv:", "NaN"]),
+        (points(40).replace("5,3,far", "5,far"), &["points.csv:"]),
         ("x,y,kind\n".to_owned(), &["points.csv"]),
         (String::new(), &["points.csv"]),
         (points(40).replace("far", "-1").replace("near", "0"), &["label -1", "points.csv"]),
@@ -68,7 +68,7 @@ fn wrong_arrays_and_images() {
     work.write("a.toml", recipe);
     let labels = || npy("4,", &[0.0, 1.0, 0.0, 1.0]);
     work.write("a.npz", npz(&[("x", npy("4, 2", &[0.0; 8])), ("y", labels())]));
-    work.refuse(&["train", "a.toml"], &["f32", "a.npz", "y"]);
+    work.refuse(&["train", "a.toml"], &["f32", "a.npz", "label"]);
     let x = npy("4, 2", &[0.0, 1.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let recipe = POINTS.replace("csv = \"points.csv\"\nlabel = \"kind\"", "npz = \"a.npz\"\ntargets = [\"y\"]");
     work.write("a.toml", recipe.replace("cross_entropy", "mse"));
@@ -103,7 +103,7 @@ fn checkpoints_of_something_else() {
     work.write("wide.csv", "a,b,c\n1,2,3\n");
     work.refuse(&["predict", "run", "--input", "wide.csv"], &["wide.csv", "[3]", "[2]"]);
     work.write("bad.csv", "x,y\n1,oops\n");
-    work.refuse(&["predict", "run", "--input", "bad.csv"], &["bad.csv", "oops", "line"]);
+    work.refuse(&["predict", "run", "--input", "bad.csv"], &["bad.csv:2", "oops"]);
     work.write("bad.png", &png(2, 2, &[0; 4])[..40]);
     work.refuse(&["predict", "run", "--input", "bad.png"], &["bad.png"]);
     let whole = std::fs::read(work.path("run/checkpoint.safetensors")).unwrap();

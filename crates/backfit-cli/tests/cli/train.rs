@@ -58,7 +58,7 @@ fn shortened_digits_learn_and_tell_people_what_to_do_next() {
     }
     assert!(said.stderr.contains("epoch 2/2"), "{}", said.stderr);
     let evaluated = work.succeed(&["eval", "run", "--json"]).event("evaluated");
-    assert!(number(&evaluated["test"]["accuracy"]) > 0.93, "{evaluated}");
+    assert!(number(&evaluated["test"]["accuracy"]) > 0.9, "{evaluated}");
 }
 
 #[test]

@@ -256,15 +256,25 @@ fn equal_extremes(_: &Function, node: &Node) -> Option<Simpler> {
 }
 
 fn neutral_bits(f: &Function, node: &Node) -> Option<Simpler> {
-    let ty: &Type = f.ty(node.results[0]);
     let neutral = match node.op {
-        Op::Binary(Binary::And) => Literal::from_i64(Type::new(ty.dtype, []), &[-1]),
-        Op::Binary(Binary::Or) => Literal::from_i64(Type::new(ty.dtype, []), &[0]),
+        Op::Binary(Binary::And) => -1,
+        Op::Binary(Binary::Or) => 0,
         _ => return None,
     };
-    let is_neutral = |v: ValueId| splat(f, v) == neutral.splat();
+    let neutral = Literal::from_i64(Type::new(f.ty(node.results[0]).dtype, []), &[neutral]).to_i64()[0];
+    let is_neutral = |v: ValueId| splat_integer(f, v) == Some(neutral);
     if is_neutral(node.operands[1]) {
         return first(node);
     }
     is_neutral(node.operands[0]).then_some(Simpler::Value(node.operands[1]))
+}
+
+/// As [`splat`], to the last of 64 bits.
+fn splat_integer(f: &Function, value: ValueId) -> Option<i64> {
+    let node = f.node_of(value)?;
+    match &node.op {
+        Op::Constant(literal) => literal.splat().and_then(|_| literal.to_i64().first().copied()),
+        Op::Broadcast { .. } | Op::Reshape(_) => splat_integer(f, node.operands[0]),
+        _ => None,
+    }
 }

@@ -137,7 +137,9 @@ impl Emitter<'_> {
             Op::ReduceWindow { monoid, window } => {
                 vec![window::reduce(*monoid, window, &x[0], out, &ty)]
             }
-            Op::SelectAndScatter { extreme, window } => vec![window::select(*extreme, window, &x, out, &ty)],
+            Op::SelectAndScatter { extreme, window } => {
+                vec![window::select(*extreme, window, &x, out, &ty).map_err(refuse)?]
+            }
             Op::Pad { low, interior, .. } => movement::pad(low, interior, &x, out, &ty),
             Op::Concatenate { axis } => movement::concatenate(*axis, &x, out, &ty),
             Op::Transpose(_) | Op::Broadcast { .. } | Op::Slice { .. } | Op::Reverse(_) | Op::Reshape(_) => {

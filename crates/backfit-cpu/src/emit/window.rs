@@ -34,7 +34,13 @@ pub(crate) fn reduce(monoid: Monoid, window: &Window, x: &Located, out: Addr, ty
     ReduceWindow { op, elem: x.elem, input: x.addr, output: out, dims }.into()
 }
 
-pub(crate) fn select(extreme: Extreme, window: &Window, x: &[Located], out: Addr, ty: &Type) -> Instruction {
+pub(crate) fn select(
+    extreme: Extreme,
+    window: &Window,
+    x: &[Located],
+    out: Addr,
+    ty: &Type,
+) -> Result<Instruction, String> {
     let dense = View::dense(&ty.shape);
     let dim = |axis: usize| SelectDim {
         operand: ty.shape[axis],
@@ -52,5 +58,8 @@ pub(crate) fn select(extreme: Extreme, window: &Window, x: &[Located], out: Addr
         Extreme::Min => Select::Min,
     };
     let dims = (0..ty.shape.rank()).map(dim).collect();
-    SelectAndScatter { select, elem: x[0].elem, operand: x[0].addr, source: x[1].addr, output: out, dims }.into()
+    let scatter =
+        SelectAndScatter { select, elem: x[0].elem, operand: x[0].addr, source: x[1].addr, output: out, dims };
+    scatter.check()?;
+    Ok(scatter.into())
 }

@@ -29,13 +29,13 @@ fn fetch_with(curl: &str, set: &'static PublicSet, to: &Path, from: Option<&Path
     {
         return Ok(paths);
     }
-    let folder = to.join(set.name);
-    fs::create_dir_all(&folder).map_err(|e| io_error(&folder, "cannot make the folder", &e))?;
     let (form, sources) = match from {
         Some(dir) => set.locate(dir).map(|(form, paths)| (form, Some(paths))),
         None => downloadable(set).map(|form| (form, None)),
     }
     .ok_or_else(|| set.missing(from.unwrap_or(to)))?;
+    let folder = to.join(set.name);
+    fs::create_dir_all(&folder).map_err(|e| io_error(&folder, "cannot make the folder", &e))?;
     let mut fetched = Vec::new();
     for (i, file) in form.files.iter().enumerate() {
         let target = folder.join(file.name);
