@@ -21,8 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// What tests of a crate may use besides.
 // The suites build their models with the layers that users have.
-const TESTS_MAY_USE: &[(&str, &[&str])] =
-    &[("backfit-train", &["backfit-cpu"]), ("backfit-suites", &["backfit"])];
+const TESTS_MAY_USE: &[(&str, &[&str])] = &[("backfit-train", &["backfit-cpu"]), ("backfit-suites", &["backfit"])];
 
 struct Package {
     name: String,
