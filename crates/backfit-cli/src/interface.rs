@@ -119,3 +119,16 @@ impl Interface {
             .map_err(|e| Problem::new("the model's interface cannot be read").because(e.to_string()).into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_form_keeps_every_bit() {
+        let scaling = Scaling::Standard { mean: vec![0.1 + 0.2], deviation: vec![1.745_143_857_587_127_9] };
+        let output = Output::Values { width: 1, names: vec!["height".to_owned()] };
+        let interface = Interface { input: "features".to_owned(), shape: vec![1], output, scaling };
+        assert_eq!(Interface::from_json(&interface.to_json().unwrap()).unwrap(), interface);
+    }
+}

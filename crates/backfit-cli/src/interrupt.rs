@@ -1,25 +1,29 @@
 //! Ctrl-C.
 
 use backfit::{Problem, Result};
-use std::sync::atomic::{AtomicBool, Ordering};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
-static STOP: AtomicBool = AtomicBool::new(false);
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// The exit code after Ctrl-C, as shells have it.
 pub const EXIT_CODE: i32 = 130;
 
-/// From now on, the first Ctrl-C sets the flag that is returned, and the second ends the program at once.
+/// From now on, the first Ctrl-C sets the flag that is returned, and the second ends the program at once: files are
+/// replaced whole or not at all, so nothing is left half written.
+///
+/// The flag is set by the signal itself. A thread that waits for signals would allocate when it starts, perhaps in the
+/// middle of a step whose allocations are counted.
 ///
 /// # Errors
 /// The operating system refuses the handler.
 pub fn listen() -> Result<&'static AtomicBool> {
-    let handler = || {
-        if STOP.swap(true, Ordering::SeqCst) {
-            // Files are replaced whole or not at all, so nothing is left half written.
-            std::process::exit(EXIT_CODE);
-        }
-        eprintln!("\nstopping after this step; press Ctrl-C again to stop at once");
-    };
-    ctrlc::set_handler(handler).map_err(|e| Problem::new("cannot listen to Ctrl-C").because(e.to_string()))?;
-    Ok(&STOP)
+    let stop = STOP.get_or_init(Arc::default);
+    // In this order: the signal that sets the flag does not find it set.
+    flag::register_conditional_shutdown(SIGINT, EXIT_CODE, Arc::clone(stop))
+        .and_then(|_| flag::register(SIGINT, Arc::clone(stop)))
+        .map_err(|e| Problem::new("cannot listen to Ctrl-C").because(e.to_string()))?;
+    Ok(stop)
 }

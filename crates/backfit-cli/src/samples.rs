@@ -207,7 +207,10 @@ fn arrays(data: &Data, path: &Path) -> Result<Dataset> {
     let set = Dataset::new(columns)?.from_file(path);
     let set = if set.column("features")?.ty().dtype == DType::U8 { set } else { set.to_f32("features")? };
     match (&data.label, data.targets.is_empty()) {
-        (Some(_), _) => set.to_i32(LABEL)?.reshape(LABEL, &[]),
+        (Some(label), _) => {
+            let integers = set.to_i32(LABEL).map_err(|e| e.because(format!("it is the array '{label}' of the file")));
+            integers?.reshape(LABEL, &[])
+        }
         (None, false) => {
             let set = set.to_f32(TARGET)?;
             let width = set.column(TARGET)?.ty().shape[1..].iter().product();

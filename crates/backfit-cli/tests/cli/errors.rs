@@ -68,7 +68,7 @@ fn wrong_arrays_and_images() {
     work.write("a.toml", recipe);
     let labels = || npy("4,", &[0.0, 1.0, 0.0, 1.0]);
     work.write("a.npz", npz(&[("x", npy("4, 2", &[0.0; 8])), ("y", labels())]));
-    work.refuse(&["train", "a.toml"], &["f32", "a.npz", "label"]);
+    work.refuse(&["train", "a.toml"], &["f32", "a.npz", "array 'y'"]);
     let x = npy("4, 2", &[0.0, 1.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let recipe = POINTS.replace("csv = \"points.csv\"\nlabel = \"kind\"", "npz = \"a.npz\"\ntargets = [\"y\"]");
     work.write("a.toml", recipe.replace("cross_entropy", "mse"));

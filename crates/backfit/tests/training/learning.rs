@@ -4,23 +4,24 @@ use crate::models::{noisy, residents, small_digits, trainer};
 use backfit::prelude::*;
 
 #[test]
-fn a_perceptron_reaches_94_percent_on_digits_in_eight_epochs() {
+fn a_perceptron_reaches_95_percent_on_digits_in_six_epochs() {
     let parts = datasets::digits_split().unwrap();
     let prepare = |set: Dataset| set.to_unit("image").unwrap().reshape("image", &[784]).unwrap();
     let (train, test) = (prepare(parts.train), prepare(parts.test));
     let g = Graph::new();
-    let x = g.input("image", F32, [100, 784]);
-    let label = g.input("label", I32, [100]);
+    let x = g.input("image", F32, [50, 784]);
+    let label = g.input("label", I32, [50]);
     let h = nn::linear(&g, "fc1", &x, 256).relu();
     let logits = nn::linear(&g, "fc2", &h, 10);
-    let step = TrainStep::new(&logits.cross_entropy(&label)).optimizer(Adam::new(2e-3));
+    let step = TrainStep::new(&logits.cross_entropy(&label)).optimizer(Adam::new(4e-3));
     let model = step.report("accuracy", &logits.accuracy(&label)).predict(&logits).build().unwrap();
-    let mut trainer = trainer(&model, 2);
-    let options = FitOptions { epochs: 8, validation: Some(test.clone()), ..FitOptions::default() };
-    let report = trainer.fit(train.batches(100), options).unwrap();
+    // The same in NumPy, from three seeds: 95.4 % to 95.7 %.
+    let mut trainer = trainer(&model, 2).schedule(Schedule::Cosine { total: 960, min: 0.0 });
+    let options = FitOptions { epochs: 6, validation: Some(test.clone()), ..FitOptions::default() };
+    let report = trainer.fit(train.batches(50), options).unwrap();
     let validation = report.validation.unwrap();
-    assert!(validation["accuracy"] >= 0.94, "{validation:?}");
-    assert_eq!(trainer.steps(), 640);
+    assert!(validation["accuracy"] >= 0.95, "{validation:?}");
+    assert_eq!(trainer.steps(), 960);
 
     // What predict says is what the accuracy counts.
     let logits = trainer.predict(&test).unwrap().to_f32();
