@@ -60,7 +60,7 @@ pub struct TrainStep {
     guarded: bool,
 }
 
-/// The name of the result that says whether all gradients were finite.
+/// The name of the result that says whether all gradients and all new state were finite.
 pub const FINITE: &str = "finite";
 /// The name of the result that holds the loss.
 pub const LOSS: &str = "loss";
@@ -102,7 +102,7 @@ impl TrainStep {
         self
     }
 
-    /// Without the guard a step with non-finite gradients is applied all the same.
+    /// Without the guard a step with non-finite gradients or state is applied all the same.
     pub fn unguarded(mut self) -> Self {
         self.guarded = false;
         self
@@ -170,7 +170,15 @@ impl TrainStep {
             check_reached(main, &weights, results[0].1)?;
             let found = gradients(&loss, &targets)?;
             // Of the gradients as they are: clipping by value would make infinite ones finite.
-            let finite = self.guarded.then(|| all_finite(step, &found));
+            // And of running statistics, which a huge batch makes infinite while the gradients stay finite.
+            let states: Vec<(Tensor, Tensor)> = main
+                .results
+                .iter()
+                .filter_map(|r| r.alias.map(|a| (a, r.value)))
+                .map(|(param, value)| (step.tensor(main.params[param].value), step.tensor(value)))
+                .collect();
+            let floats = states.iter().map(|(_, new)| new).filter(|new| new.dtype().is_float());
+            let finite = self.guarded.then(|| all_finite(step, found.iter().chain(floats)));
             let found = self.clipped(found);
             let guard =
                 |new: &Tensor, old: &Tensor| finite.as_ref().map_or_else(|| new.clone(), |ok| ok.select(new, old));
@@ -180,9 +188,8 @@ impl TrainStep {
             if let Some(finite) = &finite {
                 step.result(FINITE, finite);
             }
-            for result in main.results.iter().filter_map(|r| r.alias.map(|a| (a, r.value))) {
-                let old = step.tensor(main.params[result.0].value);
-                step.update(&old, &guard(&step.tensor(result.1), &old));
+            for (old, new) in &states {
+                step.update(old, &guard(new, old));
             }
             advance_key(step, main, guard);
             let hypers = hypers(step, main, optimizer);
@@ -246,10 +253,10 @@ fn check_reached(main: &Function, weights: &[(usize, Tensor)], loss: ValueId) ->
     Error::from_problems(problems).map_or(Ok(()), Err)
 }
 
-fn all_finite(step: &Graph, gradients: &[Tensor]) -> Tensor {
-    let checks = gradients.iter().map(|g| {
-        // First over rows, which fuses with what computes the gradient, then over the rest.
-        let rows = if g.rank() > 1 { g.is_finite().reduce(Monoid::And, &[-1]) } else { g.is_finite() };
+fn all_finite<'t>(step: &Graph, tensors: impl Iterator<Item = &'t Tensor>) -> Tensor {
+    let checks = tensors.map(|t| {
+        // First over rows, which fuses with what computes the tensor, then over the rest.
+        let rows = if t.rank() > 1 { t.is_finite().reduce(Monoid::And, &[-1]) } else { t.is_finite() };
         let axes: Vec<i64> = (0..rows.rank() as i64).collect();
         rows.reduce(Monoid::And, &axes)
     });

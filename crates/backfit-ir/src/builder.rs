@@ -597,10 +597,13 @@ impl Tensor {
         self.graph.full(self.ty.clone(), value)
     }
 
-    /// Reports a problem with this operation and returns poison of the same type.
+    /// Reports a problem with this operation and returns poison of the same type. Of poison nothing is reported: its
+    /// type is a guess.
     #[track_caller]
     pub fn fail(&self, what: impl Into<String>) -> Tensor {
-        self.graph.problem(Problem::new(what), Location::caller());
+        if self.value.is_some() {
+            self.graph.problem(Problem::new(what), Location::caller());
+        }
         self.graph.poison(self.ty.clone())
     }
 }

@@ -253,9 +253,17 @@ impl Generator {
                 _ => {}
             }
         }
-        for i in 0..1 + self.random.below(4) {
-            let value = self.any();
-            self.graph.result(&format!("y{i}"), &value);
+        // What nothing else reads, so that little of the program is dead, and something that is read.
+        let used = self.graph.inspect(|f| f.use_counts());
+        let unread = |t: &&Tensor| t.value().is_some_and(|v| used[v.index()] == 0);
+        let mut results: Vec<Tensor> = self.pool.iter().filter(unread).cloned().collect();
+        let keep = 1 + self.random.below(8);
+        while results.len() > keep {
+            results.swap_remove(self.random.below(results.len()));
+        }
+        results.push(self.any());
+        for (i, value) in results.iter().enumerate() {
+            self.graph.result(&format!("y{i}"), value);
         }
     }
 }

@@ -91,6 +91,12 @@ impl<'m> Noisy<'m> {
 
     fn disturb(&mut self, op: &Op, operands: &[&Array], result: &mut Array) {
         let (Some(random), false) = (&mut self.random, exact::is_exact(op)) else { return };
+        if matches!(op, Op::Convolution(_)) && !all_finite(operands[1]) {
+            // Whether padding meets an infinite element of the kernel, which gives NaN, is left open.
+            if let Data::Float(values) = &mut result.data {
+                values.fill(f64::NAN);
+            }
+        }
         let epsilon = crate::compare::epsilon(result.ty.dtype);
         let norm = norm(op, operands).max(largest(result));
         let Data::Float(values) = &mut result.data else { return };
@@ -105,6 +111,10 @@ impl<'m> Noisy<'m> {
                 };
         }
     }
+}
+
+fn all_finite(array: &Array) -> bool {
+    matches!(&array.data, Data::Float(values) if values.iter().all(|v| v.is_finite())) || array.ty.dtype.is_integer()
 }
 
 fn largest(array: &Array) -> f64 {

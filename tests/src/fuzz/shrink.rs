@@ -4,7 +4,7 @@ use super::{Case, noisy::Noisy};
 use crate::compare::last;
 use backfit_ir::interp::{Array, Options};
 use backfit_ir::rewrite::{Rewriter, canonical_module, dead_code, inline_calls, live_functions};
-use backfit_ir::{Function, Literal, Module, Role};
+use backfit_ir::{Function, Literal, Module, Role, ValueId};
 
 /// The smallest case found that still fails: fewer results, nodes turned into inputs that have their values, calls
 /// replaced by what they do.
@@ -14,6 +14,12 @@ pub fn shrink(case: Case, fails: impl Fn(&Case) -> bool) -> Case {
         let before = size(&best);
         if let Some(flat) = inlined(&best).filter(&fails) {
             best = flat;
+        }
+        for value in main(&best).nodes.iter().flat_map(|n| n.results.clone()).collect::<Vec<_>>() {
+            if let Some(alone) = Some(with_result(&best, value)).filter(|c| size(c) < size(&best) && fails(c)) {
+                best = alone;
+                break;
+            }
         }
         let mut chunk = main(&best).nodes.len().max(1);
         while chunk > 0 {
@@ -89,6 +95,14 @@ fn tidy(case: &Case, f: Function, mut inputs: Vec<Literal>) -> Case {
     let mut keep = kept.iter();
     inputs.retain(|_| keep.next().is_none_or(|&k| k));
     Case { module: with_main(case, smaller), inputs, flush: case.flush }
+}
+
+/// The case with a value as its only result.
+fn with_result(case: &Case, value: ValueId) -> Case {
+    let mut f = main(case).clone();
+    f.results.clear();
+    f.add_result("y", value, None);
+    tidy(case, f, case.inputs.clone())
 }
 
 fn without_result(case: &Case, at: usize) -> Case {

@@ -59,6 +59,20 @@ fn a_batch_that_is_not_finite_leaves_every_resident_bit_unchanged() {
 }
 
 #[test]
+fn statistics_that_would_become_infinite_leave_every_resident_bit_unchanged_though_all_gradients_are_finite() {
+    let g = Graph::new();
+    let x = g.input("x", DType::F32, [2]);
+    let w = g.weight("w", Type::new(DType::F32, [2]), Init::ONES);
+    let largest = g.state("largest", Type::new(DType::F32, [2]), Init::ZEROS);
+    g.update(&largest, &largest.maximum(&x.square()));
+    let mut training = start(TrainStep::new(&(x.tanh() * &w).sum_all()).optimizer(Sgd::new(0.1)));
+    assert!(finite(&training.step(&[("x", Literal::from_f32([2], &[2.0, 3.0]))])));
+    let before = training.residents();
+    assert!(!finite(&training.step(&[("x", Literal::from_f32([2], &[f32::MAX, 1.0]))])));
+    assert_eq!(training.residents(), before);
+}
+
+#[test]
 fn the_key_counts_only_good_steps() {
     let mut training = start(noisy());
     let key = |training: &Training| training.read(RNG_KEY).to_i64();

@@ -56,7 +56,14 @@ impl Tensor {
             return None;
         }
         match common_shape(&tensors) {
-            Ok(shape) => Some(tensors.map(|t| t.broadcast_to(&shape))),
+            Ok(shape) => {
+                let mut all = tensors.map(Tensor::clone);
+                // Not within a closure, which would not see the caller's line.
+                for tensor in &mut all {
+                    *tensor = tensor.broadcast_to(&shape);
+                }
+                Some(all)
+            }
             Err(why) => {
                 tensors.first()?.graph().problem(Problem::new(why), Location::caller());
                 None
@@ -67,12 +74,15 @@ impl Tensor {
     /// An elementwise operator after broadcasting; poison with the dtype of the first operand where they do not fit.
     #[track_caller]
     pub fn elementwise<const N: usize>(op: Op, operands: [&Tensor; N]) -> Tensor {
-        if let Some(same) = Tensor::broadcast_all(operands) {
-            return operands[0].graph().push1(op, &same.each_ref());
-        }
         let first = operands[0];
-        let shape = common_shape(&operands).unwrap_or_else(|_| first.shape().clone());
-        first.graph().poison(first.ty().with_shape(shape))
+        match common_shape(&operands) {
+            Ok(shape) => match Tensor::broadcast_all(operands) {
+                Some(same) => first.graph().push1(op, &same.each_ref()),
+                None => first.graph().poison(first.ty().with_shape(shape)),
+            },
+            Err(_) if operands.iter().any(|t| t.value().is_none()) => first.graph().poison(first.ty().clone()),
+            Err(why) => first.fail(format!("{}: {why}", op.name())),
+        }
     }
 
     /// An elementwise binary operator after broadcasting.

@@ -1,0 +1,242 @@
+//! What mistakes are answered with, word for word.
+
+use backfit_grad::{Sgd, TrainStep, gradients};
+use backfit_ir::ops::definition::{Body, Composite, Derivative, Kind, OpDef, Tolerance};
+use backfit_ir::{Attributes, DType, Error, Graph, Init, Tensor, Type};
+
+fn x(g: &Graph) -> Tensor {
+    g.input("x", DType::F32, [2, 3])
+}
+
+fn words(g: &Graph) -> String {
+    g.finish().expect_err("there is a mistake").to_string()
+}
+
+/// Compares word for word; `@n` stands for a place n lines after `line` in this file.
+#[track_caller]
+fn says(found: &str, line: u32, expected: &str) {
+    let mut text = expected.to_owned();
+    for offset in (0..30).rev() {
+        text = text.replace(&format!("@{offset}"), &format!("{}:{}", file!(), line + offset));
+    }
+    assert_eq!(found, text);
+}
+
+#[test]
+fn operands_of_matmul_that_do_not_fit() {
+    let g = Graph::new();
+    let line = line!();
+    x(&g).matmul(&g.input("w", DType::F32, [4, 5]));
+    says(
+        &words(&g),
+        line,
+        "matmul: f32[2,3] and f32[4,5]: the left operand has 3 columns, the right one 4 rows\n  at @1",
+    );
+}
+
+#[test]
+fn shapes_that_cannot_be_broadcast() {
+    let g = Graph::new();
+    let line = line!();
+    let _ = x(&g) + g.input("y", DType::F32, [2, 4]);
+    says(
+        &words(&g),
+        line,
+        "add: shapes [2,3] and [2,4] do not broadcast: 3 against 4, counting axes from the end\n  at @1",
+    );
+}
+
+#[test]
+fn operands_of_two_dtypes() {
+    let g = Graph::new();
+    let line = line!();
+    let _ = x(&g) * g.input("y", DType::F64, [2, 3]);
+    says(&words(&g), line, "mul: the operands are f32[2,3] and f64[2,3]; they must be of one type\n  at @1");
+}
+
+#[test]
+fn an_operator_that_is_not_defined_on_the_dtype() {
+    let g = Graph::new();
+    let line = line!();
+    g.input("n", DType::I32, [2]).exp();
+    let _ = g.input("b", DType::Bool, [2]) + 1.0;
+    says(
+        &words(&g),
+        line,
+        "exp: it takes a float dtype, not i32\n  at @1\nadd: it takes a float or integer dtype, not bool\n  at @2",
+    );
+}
+
+#[test]
+fn an_axis_that_there_is_not() {
+    let g = Graph::new();
+    let line = line!();
+    x(&g).softmax(2);
+    g.input("y", DType::F32, [2, 3]).sum(&[0, -3]);
+    says(
+        &words(&g),
+        line,
+        "softmax: f32[2,3] has no axis 2\n  at @1\nreduce: axes [0, -3] of f32[2,3] are out of range or named twice\n  at @2",
+    );
+}
+
+#[test]
+fn two_parameters_of_one_name() {
+    let g = Graph::new();
+    let line = line!();
+    g.weight("w", Type::new(DType::F32, [2]), Init::ZEROS);
+    g.weight("w", Type::new(DType::F32, [3]), Init::ZEROS);
+    says(&words(&g), line, "there is already a parameter named 'w'\n  at @2");
+}
+
+#[test]
+fn two_results_of_one_name_and_an_update_of_what_is_no_parameter() {
+    let g = Graph::new();
+    let x = x(&g);
+    let line = line!();
+    g.result("y", &x);
+    g.result("y", &x);
+    g.update(&x.exp(), &x);
+    g.update(&x, &x.sum(&[0]));
+    says(
+        &words(&g),
+        line,
+        "there is already a result named 'y'\n  at @2\nexp %1 is not a parameter, so it cannot be updated\n  at @3\n  help: make it with `state` or `weight`\n'x' is f32[2,3] and cannot be updated with f32[3]\n  at @4",
+    );
+}
+
+#[test]
+fn two_mistakes_are_told_at_once_and_what_follows_from_them_is_not() {
+    let g = Graph::new();
+    let x = x(&g);
+    let line = line!();
+    let wrong = x.matmul(&x);
+    let follows = (&wrong + &x).softmax(-1).matmul(&wrong).sum(&[7]);
+    let _ = x.reshape([7]).exp() + follows;
+    says(
+        &words(&g),
+        line,
+        "matmul: f32[2,3] and f32[2,3]: the left operand has 3 columns, the right one 2 rows\n  at @1\nreshape: f32[2,3] has 6 elements, [7] has another number\n  at @3",
+    );
+}
+
+#[test]
+fn a_tensor_of_another_graph() {
+    let (g, other) = (Graph::new(), Graph::new());
+    let (x, y) = (x(&g), x(&other));
+    let line = line!();
+    let _ = &x + &y;
+    says(
+        &words(&g),
+        line,
+        "an operand belongs to another graph\n  at @1\n  help: pass it as an input or operand of this function",
+    );
+}
+
+#[test]
+fn a_loss_without_a_derivative() {
+    let g = Graph::new();
+    let x = x(&g);
+    let line = line!();
+    let bits = x.cast(DType::F16).bitcast(DType::BF16).cast(DType::F32);
+    let loss = (bits * 2.0).sum_all();
+    let error = gradients(&loss, &[&x]).map(|_| ()).map_err(|e| e.to_string());
+    says(
+        &error.err().unwrap_or_default(),
+        line,
+        "'bitcast' has no derivative: it reads bits, not numbers\n  at @1\n  because the loss depends on it through reduce (@2) → mul (@2) → cast (@1)\n  help: call `detach` on its operand if no gradient is to flow through it",
+    );
+}
+
+#[test]
+fn a_loss_that_is_no_scalar() {
+    let g = Graph::new();
+    let x = x(&g);
+    let line = line!();
+    let error = gradients(&x, &[&x]).expect_err("it has six elements");
+    says(
+        &error.to_string(),
+        line,
+        "the loss is f32[2,3]; it must be a float scalar\n  at @1\n  help: reduce it with `mean` or `sum`",
+    );
+}
+
+fn step_error(loss: &Tensor) -> Error {
+    match TrainStep::new(loss).optimizer(Sgd::new(0.1)).build() {
+        Err(error) => error,
+        Ok(_) => panic!("there is a mistake"),
+    }
+}
+
+#[test]
+fn a_weight_that_the_loss_does_not_depend_on() {
+    let g = Graph::new();
+    let line = line!();
+    let w = g.weight("w", Type::new(DType::F32, [2]), Init::ZEROS);
+    g.weight("lost", Type::new(DType::F32, [2]), Init::ZEROS);
+    says(
+        &step_error(&w.sum_all()).to_string(),
+        line,
+        "the loss does not depend on the weight 'lost'\n  at @2\n  help: use it, or declare it with a role other than a trainable weight",
+    );
+}
+
+#[test]
+fn a_step_without_an_optimizer() {
+    let g = Graph::new();
+    let w = g.weight("w", Type::new(DType::F32, [2]), Init::ZEROS);
+    let error = TrainStep::new(&w.sum_all()).build().map(|_| ()).expect_err("it has none");
+    says(&error.to_string(), line!(), "the training step has no optimizer\n  help: add `.optimizer(Adam::new(1e-3))`");
+}
+
+/// x·x, which only square matrices have.
+static SQUARE: OpDef = OpDef {
+    name: "matrix_square",
+    formula: "y = x·x",
+    kind: Kind::Composite(Composite { results: 1, check: |_, _| Ok(()), body: square, inference: None }),
+    derivative: Derivative::Body,
+    tolerance: Tolerance::Norm(8.0),
+    onnx: &[],
+    samples: Vec::new,
+};
+
+fn square(b: &Body) -> Vec<Tensor> {
+    vec![b.operands[0].matmul(&b.operands[0])]
+}
+
+#[test]
+fn a_mistake_within_a_composite_is_told_at_its_call() {
+    let g = Graph::new();
+    let x = x(&g);
+    let line = line!();
+    let y = g.composite(&SQUARE, &[&x], Attributes::new()).remove(0);
+    let _ = y.exp();
+    says(
+        &words(&g),
+        line,
+        "matmul: f32[2,3] and f32[2,3]: the left operand has 3 columns, the right one 2 rows\n  at @1\n  because it is part of 'matrix_square'",
+    );
+}
+
+#[test]
+fn what_a_composite_refuses_is_told_in_its_words() {
+    let g = Graph::new();
+    let line = line!();
+    x(&g).cross_entropy(&g.input("label", DType::F32, [2]));
+    says(&words(&g), line, "cross_entropy: a target of probabilities is f32[2]; its shape must be [2,3]\n  at @1");
+}
+
+#[test]
+fn a_mistake_within_a_function_is_told_where_it_is() {
+    let g = Graph::new();
+    let line = line!();
+    let f = g.function("twice");
+    let x = f.input("x", DType::F32, [2]);
+    f.result("y", &(&x + &f.input("y", DType::F32, [3])));
+    assert_eq!(g.define(f), None);
+    says(
+        &words(&g),
+        line,
+        "add: shapes [2] and [3] do not broadcast: 2 against 3, counting axes from the end\n  at @3\n  because it is part of function 'twice'",
+    );
+}
