@@ -30,6 +30,19 @@ fn one_object_has_the_sizes_of_the_plan() {
 }
 
 #[test]
+fn inspect_says_what_a_run_takes() {
+    let work = Workplace::new();
+    let inspected = work.succeed(&["inspect", "digits", "--json"]).event("inspected");
+    let compiled = work.succeed(&["train", "digits", "--set", "epochs=1", "--json"]).event("compiled");
+    for key in ["arena_bytes", "resident_bytes", "constant_bytes", "total_bytes"] {
+        assert_eq!(inspected["memory"][key], compiled[key], "{key}");
+    }
+    for key in ["arena_bytes", "resident_bytes", "constant_bytes"] {
+        assert_eq!(inspected["plan"][key], compiled[key], "{key}");
+    }
+}
+
+#[test]
 fn people_see_memory_instructions_and_stages() {
     let work = Workplace::new();
     let said = work.succeed(&["inspect", "iris"]);
