@@ -1,6 +1,6 @@
 //! Training programs on the CPU, step by step.
 
-use backfit_compile::target::{Executable, Port, Program};
+use backfit_compile::target::{Executable, FunctionReport, Port, Program};
 use backfit_cpu::{Cpu, CpuExecutable};
 use backfit_grad::TrainModule;
 use backfit_ir::{Error, Literal};
@@ -70,5 +70,13 @@ impl Training {
     /// The resident store.
     pub fn residents(&self) -> BTreeMap<String, Literal> {
         self.module.residents.iter().map(|r| (r.name.clone(), self.read(&r.name))).collect()
+    }
+
+    /// What the compiled step looks like.
+    ///
+    /// # Panics
+    /// Never: a training has a step.
+    pub fn report(&self) -> FunctionReport {
+        self.executable.functions().remove(STEP)
     }
 }

@@ -4,7 +4,6 @@
 //! [`plan::plan`] gives every buffer an address. [`Target`] and [`Executable`] are what targets implement.
 //! This crate knows no target.
 
-pub mod cost;
 pub mod passes;
 pub mod pipeline;
 pub mod plan;

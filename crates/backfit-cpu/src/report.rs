@@ -1,8 +1,8 @@
 //! What a compiled function looks like, for people and tools.
 
 use crate::frame::{Frame, Job};
-use backfit_compile::cost;
 use backfit_compile::target::{FunctionReport, InstructionReport};
+use backfit_ir::cost;
 use backfit_kernels::program::{Function, Instruction};
 
 /// Below this many bytes touched, one thread is done sooner than two can agree.

@@ -10,9 +10,11 @@ mod pairs;
 mod reverse;
 mod scan;
 mod step;
+mod taps;
 mod variants;
 
 pub use check::{CheckReport, Disagreement, check_outputs, grad_check};
 pub use optimizer::{Adam, AdamW, Optimizer, RmsProp, Sgd, Updated};
 pub use reverse::{Request, gradients, vjp};
 pub use step::{Clip, FINITE, LOSS, Resident, TrainModule, TrainStep};
+pub use taps::{Tap, TapReport};

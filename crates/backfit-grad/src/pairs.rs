@@ -1,6 +1,7 @@
 //! Derivatives of functions: pairs of a forward function that also returns residuals, and a backward function.
 
 use crate::reverse::{Request, Walk};
+use crate::taps::{self, TapReport};
 use backfit_ir::{Composite, Def, Error, FuncId, Function, Graph, Loc, Node, Op, Tensor, Type, Value, ValueId};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -41,11 +42,17 @@ pub(crate) struct Pairs<'a> {
     /// Any graph of the module, for its functions.
     pub(crate) graph: &'a Graph,
     known: RefCell<HashMap<Key, Pair>>,
+    /// What was chosen to be kept, for every function that is no composite.
+    reports: RefCell<Vec<TapReport>>,
 }
 
 impl<'a> Pairs<'a> {
     pub(crate) fn new(graph: &'a Graph) -> Self {
-        Pairs { graph, known: RefCell::default() }
+        Pairs { graph, known: RefCell::default(), reports: RefCell::default() }
+    }
+
+    pub(crate) fn into_reports(self) -> Vec<TapReport> {
+        self.reports.into_inner()
     }
 
     /// The pair for a function: which parameters' cotangents are wanted, which results' are given.
@@ -84,13 +91,26 @@ impl<'a> Pairs<'a> {
         }
         let grads: Vec<Option<ValueId>> =
             wanted.iter().map(|w| if *w { found.next().flatten().and_then(|t| t.value()) } else { None }).collect();
-        Ok(self.split(&original, joint.inspect(Function::clone), id, &grads))
+        self.split(&original, joint.inspect(Function::clone), id, &grads)
     }
 
     /// Cuts a joint function in two: what the original computes, and what the walk appended.
-    fn split(&self, original: &Function, joint: Function, id: FuncId, grads: &[Option<ValueId>]) -> Pair {
+    fn split(
+        &self,
+        original: &Function,
+        joint: Function,
+        id: FuncId,
+        grads: &[Option<ValueId>],
+    ) -> Result<Pair, Error> {
+        let forward_nodes = original.nodes.len();
+        let backward_nodes = needed_backward(forward_nodes, &joint, grads);
+        let required = required(original, &joint, &backward_nodes, grads);
+        let (again, report) = self.graph.module(|m| taps::choose(m, &joint, forward_nodes, &required))?;
+        if original.composite.is_none() {
+            self.reports.borrow_mut().push(report);
+        }
         let mut cut = Cut::new(original, &joint);
-        let backward_nodes = needed_backward(original.nodes.len(), &joint, grads);
+        cut.recompute(&again);
         for &index in &backward_nodes {
             cut.copy(&joint.nodes[index]);
         }
@@ -105,8 +125,14 @@ impl<'a> Pairs<'a> {
         let Cut { residuals, sources, backward, .. } = cut;
         let mut forward = joint.clone();
         forward.params.truncate(original.params.len());
-        forward.nodes.truncate(original.nodes.len());
+        forward.nodes.truncate(forward_nodes);
         forward.results = original.results.clone();
+        // Calls and loops whose residuals nobody keeps are again as they were.
+        for (node, before) in forward.nodes.iter_mut().zip(&original.nodes) {
+            if !node.results[before.results.len()..].iter().any(|v| sources.contains(v)) {
+                *node = before.clone();
+            }
+        }
         let mut extras = Vec::new();
         for (value, source) in sources.iter().zip(&residuals) {
             if let Residual::Extra(_) = source {
@@ -126,7 +152,8 @@ impl<'a> Pairs<'a> {
         let residual_types = sources.iter().map(|v| joint.ty(*v).clone()).collect();
         let unchanged = extras.is_empty() && forward.nodes == original.nodes;
         let forward = if unchanged { id } else { self.graph.add_function(compacted(forward)) };
-        Pair { forward, backward: self.graph.add_function(backward), residuals, residual_types, extras, outputs }
+        let backward = self.graph.add_function(backward);
+        Ok(Pair { forward, backward, residuals, residual_types, extras, outputs })
     }
 
     /// The cotangents of a call's operands, in the function of the call, which becomes one of the forward function.
@@ -205,6 +232,16 @@ fn needed_backward(first: usize, joint: &Function, grads: &[Option<ValueId>]) ->
     nodes
 }
 
+/// The values of the forward pass that the backward nodes read or that are cotangents themselves, but for constants.
+fn required(original: &Function, joint: &Function, nodes: &[usize], grads: &[Option<ValueId>]) -> Vec<ValueId> {
+    let ours = |value: &ValueId| match joint.values[value.index()].def {
+        Def::Param(i) => i < original.params.len(),
+        Def::Node { node, .. } => node < original.nodes.len() && !joint.nodes[node].operands.is_empty(),
+    };
+    let read = nodes.iter().flat_map(|&i| joint.nodes[i].operands.iter().copied());
+    read.chain(grads.iter().flatten().copied()).filter(ours).collect()
+}
+
 /// The backward function while it is copied out of the joint one.
 struct Cut<'a> {
     original: &'a Function,
@@ -240,6 +277,27 @@ impl<'a> Cut<'a> {
         let types = self.joint.types(&node.results);
         let results = self.backward.add_node(node.op.clone(), operands, types, node.scope.clone(), node.loc.clone());
         self.map.extend(node.results.iter().copied().zip(results));
+    }
+
+    /// Copies nodes of the forward pass, in order. A barrier on all that they start from and on the cotangents keeps
+    /// passes from merging them with the forward pass, and from running them before the backward pass begins.
+    fn recompute(&mut self, nodes: &[usize]) {
+        let Some(&first) = nodes.first() else { return };
+        let joint = self.joint;
+        let made: Vec<ValueId> = nodes.iter().flat_map(|&i| joint.nodes[i].results.iter().copied()).collect();
+        for value in nodes.iter().flat_map(|&i| &joint.nodes[i].operands).filter(|v| !made.contains(v)) {
+            self.operand(*value);
+        }
+        let before: Vec<ValueId> = self.backward.params.iter().map(|p| p.value).collect();
+        let types = self.backward.types(&before);
+        let Node { scope, loc, .. } = &joint.nodes[first];
+        let after = self.backward.add_node(Op::Barrier, before.clone(), types, scope.clone(), loc.clone());
+        for own in self.map.values_mut() {
+            if let Some(at) = before.iter().position(|v| v == own) {
+                *own = after[at];
+            }
+        }
+        nodes.iter().for_each(|&index| self.copy(&joint.nodes[index]));
     }
 
     /// A value within the backward function: copied already, or a constant, or a residual.

@@ -1,6 +1,7 @@
 //! The walk from cotangents back to targets.
 
 use crate::pairs::Pairs;
+use crate::taps::TapReport;
 use backfit_ir::ops::Derivative;
 use backfit_ir::{Attributes, Error, Function, Graph, Loc, Node, Op, Place, Problem, Tensor, ValueId, Vjp};
 use std::panic::Location;
@@ -33,6 +34,16 @@ pub struct Request<'a> {
 /// the user's line and the path from the loss to it.
 #[track_caller]
 pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
+    gradients_and_taps(loss, targets, &loss.like(1.0)).map(|(gradients, _)| gradients)
+}
+
+/// [`gradients`] with the cotangent of the loss, and what differentiated functions keep.
+#[track_caller]
+pub(crate) fn gradients_and_taps(
+    loss: &Tensor,
+    targets: &[&Tensor],
+    seed: &Tensor,
+) -> Result<(Vec<Tensor>, Vec<TapReport>), Error> {
     if let Some(error) = Error::from_problems(loss.graph().problems()) {
         return Err(error);
     }
@@ -41,8 +52,7 @@ pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Erro
         let place = Place::Source(Loc::of(Location::caller()));
         return Err(Problem::new(what).at(place).help("reduce it with `mean` or `sum`").into());
     }
-    let seed = loss.like(1.0);
-    let found = vjp(&Request { outputs: &[(loss.clone(), seed)], targets, stop: &[] })?;
+    let (found, taps) = differentiate(&Request { outputs: &[(loss.clone(), seed.clone())], targets, stop: &[] })?;
     let mut all = Vec::new();
     // Closures do not see the caller's line.
     for (target, gradient) in targets.iter().zip(found) {
@@ -51,7 +61,7 @@ pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Erro
             None => target.like(0.0),
         });
     }
-    Ok(all)
+    Ok((all, taps))
 }
 
 /// Cotangents of `targets` for given cotangents at any values, appended to their graph.
@@ -61,7 +71,12 @@ pub fn gradients(loss: &Tensor, targets: &[&Tensor]) -> Result<Vec<Tensor>, Erro
 /// Where an operator on the way has no derivative.
 #[track_caller]
 pub fn vjp(request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
-    let Some((first, _)) = request.outputs.first() else { return Ok(vec![None; request.targets.len()]) };
+    differentiate(request).map(|(cotangents, _)| cotangents)
+}
+
+#[track_caller]
+fn differentiate(request: &Request) -> Result<(Vec<Option<Tensor>>, Vec<TapReport>), Error> {
+    let Some((first, _)) = request.outputs.first() else { return Ok((vec![None; request.targets.len()], vec![])) };
     let graph = first.graph().clone();
     if let Some(error) = Error::from_problems(graph.problems()) {
         return Err(error);
@@ -76,7 +91,7 @@ pub fn vjp(request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
     let found = Walk::new(&graph, &pairs, request).run(request)?;
     match Error::from_problems(graph.problems()) {
         Some(error) => Err(error),
-        None => Ok(found),
+        None => Ok((found, pairs.into_reports())),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Assembly of a training step: forward, backward, guard and update in one function.
 
 use crate::optimizer::Optimizer;
-use crate::reverse::gradients;
+use crate::reverse::gradients_and_taps;
+use crate::taps::TapReport;
 use crate::variants::Inference;
 use backfit_ir::op::Monoid;
 use backfit_ir::ops::clip_by_global_norm::clip_by_global_norm;
@@ -45,6 +46,8 @@ pub struct TrainModule {
     pub predict: Option<FuncId>,
     /// The resident store.
     pub residents: Vec<Resident>,
+    /// What differentiated functions hand from the forward to the backward pass.
+    pub taps: Vec<TapReport>,
     /// The optimizer, which tells the hyper-parameters of every step.
     pub optimizer: Arc<dyn Optimizer>,
 }
@@ -127,7 +130,7 @@ impl TrainStep {
         let eval = inference.define(&main, "eval", &results);
         let predictions: Vec<_> = self.predictions.iter().flat_map(|(name, tensor)| named(name, tensor)).collect();
         let predict = (!predictions.is_empty()).then(|| inference.define(&main, "predict", &predictions));
-        self.assemble(&step, &main, &*optimizer, &results)?;
+        let taps = self.assemble(&step, &main, &*optimizer, &results)?;
         let residents = step.inspect(residents);
         let init = define_init(&step, &residents);
         let module = step.finish()?;
@@ -144,6 +147,7 @@ impl TrainStep {
             eval: ids[0],
             predict: ids.get(2).copied(),
             residents,
+            taps,
             optimizer,
         })
     }
@@ -155,7 +159,7 @@ impl TrainStep {
         main: &Function,
         optimizer: &dyn Optimizer,
         results: &[(String, ValueId)],
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<TapReport>, Error> {
         let weights: Vec<(usize, Tensor)> = main
             .params
             .iter()
@@ -168,7 +172,7 @@ impl TrainStep {
         step.originate(origin, "step".into(), || {
             let targets: Vec<&Tensor> = weights.iter().map(|(_, t)| t).collect();
             check_reached(main, &weights, results[0].1)?;
-            let found = gradients(&loss, &targets)?;
+            let (found, taps) = gradients_and_taps(&loss, &targets, &loss.like(1.0))?;
             // Of the gradients as they are: clipping by value would make infinite ones finite.
             // And of running statistics, which a huge batch makes infinite while the gradients stay finite.
             let states: Vec<(Tensor, Tensor)> = main
@@ -211,7 +215,7 @@ impl TrainStep {
                     step.update(old, &guard(new, old));
                 }
             }
-            Error::from_problems(step.problems()).map_or(Ok(()), Err)
+            Error::from_problems(step.problems()).map_or(Ok(taps), Err)
         })
     }
 
@@ -254,12 +258,7 @@ fn check_reached(main: &Function, weights: &[(usize, Tensor)], loss: ValueId) ->
 }
 
 fn all_finite<'t>(step: &Graph, tensors: impl Iterator<Item = &'t Tensor>) -> Tensor {
-    let checks = tensors.map(|t| {
-        // First over rows, which fuses with what computes the tensor, then over the rest.
-        let rows = if t.rank() > 1 { t.is_finite().reduce(Monoid::And, &[-1]) } else { t.is_finite() };
-        let axes: Vec<i64> = (0..rows.rank() as i64).collect();
-        rows.reduce(Monoid::And, &axes)
-    });
+    let checks = tensors.map(|t| t.is_finite().reduce_by_rows(Monoid::And));
     checks.reduce(|a, b| a.and(&b)).unwrap_or_else(|| step.scalar(DType::Bool, 1.0))
 }
 

@@ -9,6 +9,7 @@ use crate::literal::Literal;
 use crate::op::Op;
 use crate::ops::definition::{Body, Kind, OpDef};
 use crate::shape::{MAX_RANK, Shape, Type};
+use crate::taps::Taps;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
@@ -187,7 +188,8 @@ impl Graph {
         self.parameter(name, Type::new(dtype, []), Role::Hyper, None)
     }
 
-    fn qualified(&self, name: &str) -> String {
+    /// A name within the scopes that are open: `block/attn` and `weight` give `block.attn.weight`.
+    pub fn qualified(&self, name: &str) -> String {
         let mut path = lock(&self.state).scope.join(".");
         if !path.is_empty() {
             path.push('.');
@@ -450,6 +452,11 @@ impl Graph {
     #[track_caller]
     pub fn call(&self, function: FuncId, operands: &[&Tensor]) -> Vec<Tensor> {
         self.push(Op::Call(function), operands)
+    }
+
+    /// Says what this function keeps for the backward pass; without it, all that the backward pass needs.
+    pub fn taps(&self, taps: Taps) {
+        lock(&self.state).function.taps = taps;
     }
 
     // ---- looking inside ----

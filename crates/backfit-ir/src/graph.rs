@@ -4,6 +4,7 @@ use crate::attributes::Attributes;
 use crate::init::Init;
 use crate::op::Op;
 use crate::shape::Type;
+use crate::taps::Taps;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -169,6 +170,8 @@ pub struct Function {
     pub values: Vec<Value>,
     /// Set where this function is the body of a composite operator.
     pub composite: Option<Composite>,
+    /// What is kept for the backward pass where the function is differentiated.
+    pub taps: Taps,
 }
 
 impl Function {

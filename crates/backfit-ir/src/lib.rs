@@ -5,6 +5,7 @@
 
 pub mod attributes;
 pub mod builder;
+pub mod cost;
 pub mod dot;
 pub mod dtype;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod ops;
 pub mod random;
 pub mod rewrite;
 pub mod shape;
+pub mod taps;
 pub mod text;
 pub mod verify;
 
@@ -31,4 +33,5 @@ pub use op::Op;
 pub use ops::{OpDef, Vjp};
 pub use random::RNG_KEY;
 pub use shape::{MAX_RANK, Shape, Type};
+pub use taps::Taps;
 pub use verify::{Stage, verify};

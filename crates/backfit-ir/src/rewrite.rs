@@ -53,7 +53,8 @@ impl<'f> Rewriter<'f> {
 
     /// Starts without parameters, for passes that change them; the pass maps the old ones.
     pub fn bare(old: &'f Function) -> Self {
-        let function = Function { composite: old.composite.clone(), ..Function::new(old.name.clone()) };
+        let function =
+            Function { composite: old.composite.clone(), taps: old.taps.clone(), ..Function::new(old.name.clone()) };
         Rewriter { old, map: vec![None; old.values.len()], function }
     }
 

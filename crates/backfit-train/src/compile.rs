@@ -3,7 +3,7 @@
 use crate::fingerprint::fingerprint;
 use crate::masking::unmasked_results;
 use backfit_compile::target::{Executable, Port, Program, Target};
-use backfit_grad::{Optimizer, TrainModule};
+use backfit_grad::{Optimizer, TapReport, TrainModule};
 use backfit_ir::{FuncId, Problem, Result, Role};
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ pub struct Compiled {
     /// Results of `eval` that padding rows would falsify.
     pub(crate) unmasked: Vec<String>,
     pub(crate) model: String,
+    pub(crate) taps: Vec<TapReport>,
 }
 
 /// A compiled function: its number and what it is fed and returns.
@@ -67,6 +68,7 @@ impl Compile for TrainModule {
             optimizer: self.optimizer.clone(),
             unmasked: unmasked_results(self.module.function(self.eval)),
             model: fingerprint(&self.module, self.eval),
+            taps: self.taps.clone(),
             executable,
         };
         compiled.initialise(0)?;

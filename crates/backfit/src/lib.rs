@@ -51,11 +51,11 @@ pub use backfit_train as train;
 pub use backfit_compile::target::{Executable, Program, Target};
 pub use backfit_cpu::Cpu;
 pub use backfit_grad::{
-    Adam, AdamW, Clip, Optimizer, RmsProp, Sgd, TrainModule, TrainStep, Updated, grad_check, gradients,
+    Adam, AdamW, Clip, Optimizer, RmsProp, Sgd, Tap, TapReport, TrainModule, TrainStep, Updated, grad_check, gradients,
 };
 pub use backfit_ir::{
-    Attributes, DType, Dim, Error, Graph, Init, Literal, Module, OpDef, Place, Problem, Result, Shape, Tensor, Type,
-    Vjp,
+    Attributes, DType, Dim, Error, Graph, Init, Literal, Module, OpDef, Place, Problem, Result, Shape, Taps, Tensor,
+    Type, Vjp,
 };
 pub use backfit_train::checkpoint::Checkpoint;
 pub use backfit_train::data::{Batch, Batches, Dataset, Normalizer, Position, Source, Split};

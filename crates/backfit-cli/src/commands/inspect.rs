@@ -9,7 +9,7 @@ use backfit::ir::{dot, text};
 use backfit::target::pipeline::StageReport;
 use backfit::target::plan::Storage;
 use backfit::target::target::{FunctionReport, MemoryReport};
-use backfit::{Executable, Place, Problem, Result};
+use backfit::{Place, Problem, Result, TapReport, Trainer};
 use serde_json::{Value, json};
 
 /// No more rows of a list than this are printed; `--json` has them all.
@@ -38,9 +38,9 @@ pub fn run(args: &args::Inspect, console: Console) -> Result<()> {
         return graph(args, executable.stages(), console);
     }
     let memory = executable.memory();
-    console.event(&object(&loaded, function, &memory, executable));
+    console.event(&object(&loaded, function, &memory, &trainer));
     if !console.json {
-        console.say(page(&loaded, function, &memory, executable.stages()));
+        console.say(page(&loaded, function, &memory, &trainer));
     }
     Ok(())
 }
@@ -75,7 +75,8 @@ fn graph(args: &args::Inspect, stages: &[StageReport], console: Console) -> Resu
     Ok(())
 }
 
-fn object(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, executable: &dyn Executable) -> Value {
+fn object(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, trainer: &Trainer) -> Value {
+    let executable = trainer.executable();
     let instructions = function.instructions.iter().map(|i| {
         json!({"name": i.name, "operators": i.operators, "locations": i.locations, "flops": i.flops,
                "bytes": i.bytes, "parallel": i.parallel})
@@ -103,7 +104,17 @@ fn object(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, exe
         })).collect::<Vec<_>>(),
         "orders": function.plan.orders.iter().map(|(name, peak)| json!({"name": name, "peak": peak}))
             .collect::<Vec<_>>(),
+        "taps": trainer.taps().iter().map(tapped).collect::<Vec<_>>(),
         "stages": stages.collect::<Vec<_>>(), "residents": residents.collect::<Vec<_>>(),
+    })
+}
+
+fn tapped(report: &TapReport) -> Value {
+    let kept = report.kept.iter();
+    json!({
+        "function": report.function, "policy": format!("{:?}", report.taps), "bytes": report.bytes(),
+        "kept": kept.map(|t| json!({"name": t.name, "location": t.loc.to_string(), "bytes": t.bytes})).collect::<Vec<_>>(),
+        "recomputed": report.recomputed, "extra_flops": report.extra_flops,
     })
 }
 
@@ -139,7 +150,7 @@ fn arena(function: &FunctionReport) -> Vec<Kept<'_>> {
     all
 }
 
-fn page(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, stages: &[StageReport]) -> String {
+fn page(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, trainer: &Trainer) -> String {
     let plan = &function.plan;
     let mut out = vec![format!(
         "{}: function '{}' on cpu, batches of {}\n",
@@ -165,9 +176,36 @@ fn page(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, stage
     out.push(instructions(function));
     out.push(format!("\nArena map, {} buffers (offset, bytes, steps in use):\n", arena(function).len()));
     out.push(map(function));
+    if !trainer.taps().is_empty() {
+        out.push("\nFor the backward pass, per call or step of a loop:".to_owned());
+        out.extend(trainer.taps().iter().map(taps));
+    }
     out.push("\nStages:".to_owned());
-    out.extend(stages.iter().map(|s| format!("  {:<14} {:>5} nodes  {}", s.name, s.nodes, s.notes.join("; "))));
+    out.extend(
+        trainer
+            .executable()
+            .stages()
+            .iter()
+            .map(|s| format!("  {:<14} {:>5} nodes  {}", s.name, s.nodes, s.notes.join("; "))),
+    );
     out.join("\n")
+}
+
+/// What a function keeps and runs again.
+fn taps(report: &TapReport) -> String {
+    let kept: Vec<String> = report.kept.iter().map(|t| t.name.clone()).collect();
+    let mut told = format!(
+        "  {} ({:?}) keeps {}: {}",
+        report.function,
+        report.taps,
+        bytes(report.bytes() as usize),
+        shortened(&kept)
+    );
+    if !report.recomputed.is_empty() {
+        let flops = report.extra_flops as f64 / 1e6;
+        told += &format!("; runs again, for {flops:.3} MFLOP: {}", shortened(&report.recomputed));
+    }
+    told
 }
 
 /// One line per instruction: a fused group is one instruction with several operators.

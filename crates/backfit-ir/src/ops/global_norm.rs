@@ -6,6 +6,7 @@ use super::composite::{dtype, float, rules};
 use super::definition::{Body, Derivative, OpDef, Sample, Tolerance, Vjp, values};
 use crate::attributes::Attributes;
 use crate::builder::Tensor;
+use crate::op::Monoid;
 use crate::shape::Type;
 
 /// √(Σ x²) over all elements of all tensors; `None` where there are no tensors.
@@ -25,7 +26,7 @@ pub fn check(types: &[Type], _: &Attributes) -> Result<(), String> {
 }
 
 fn body(b: &Body) -> Vec<Tensor> {
-    let squares = b.operands.iter().map(|x| x.widen().square().sum_all());
+    let squares = b.operands.iter().map(|x| x.widen().square().reduce_by_rows(Monoid::Sum));
     vec![squares.reduce(|a, b| a + b).map_or(b.graph.scalar(crate::DType::F32, 0.0), |sum| sum.sqrt())]
 }
 

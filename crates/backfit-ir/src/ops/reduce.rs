@@ -37,6 +37,23 @@ impl Tensor {
         if reduced.value().is_none() { reduced } else { reduced.reshape(dims) }
     }
 
+    /// Reduces all elements: first the last axes, as many as have up to 4096 elements together but at least one, then
+    /// all others but the first, then that. The first pass fuses with what computes the tensor, and tensors that differ
+    /// in their leading axis alone are reduced by the same operators.
+    #[track_caller]
+    pub fn reduce_by_rows(&self, monoid: Monoid) -> Tensor {
+        let rank = self.rank() as i64;
+        let elements = |from: i64| self.shape()[from as usize..].iter().product::<usize>();
+        let first = (1..rank).find(|&axis| elements(axis) <= 4096).unwrap_or((rank - 1).max(0));
+        let mut reduced = self.clone();
+        for axes in [first..rank, 1..first, 0..first.min(1)] {
+            if !axes.is_empty() {
+                reduced = reduced.reduce(monoid, &axes.collect::<Vec<_>>());
+            }
+        }
+        reduced
+    }
+
     /// The sum over axes.
     #[track_caller]
     pub fn sum(&self, axes: &[i64]) -> Tensor {

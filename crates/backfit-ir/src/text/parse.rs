@@ -190,6 +190,9 @@ impl<'t> Parser<'t> {
             let attributes = if self.has_attributes() { self.attributes()? } else { Default::default() };
             function.composite = Some(Composite { name, attributes });
         }
+        if self.took_word("taps") {
+            function.taps = self.taps()?;
+        }
         self.mark('{')?;
         let function = self.body(function)?;
         let id = FuncId(self.module.functions.len() as u32);

@@ -5,6 +5,7 @@ use crate::graph::{FuncId, Function, Loc, Module, Node, Param, Role, ValueId};
 use crate::init::Init;
 use crate::literal::Literal;
 use crate::op::Op;
+use crate::taps::Taps;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
@@ -120,6 +121,15 @@ impl Printer<'_> {
             if !composite.attributes.is_empty() {
                 write!(self.out, " {}", words::attributes(&composite.attributes))?;
             }
+        }
+        match &function.taps {
+            Taps::All => {}
+            Taps::Inputs => self.out.write_str(" taps inputs")?,
+            Taps::Named(names) => {
+                let names: Vec<_> = names.iter().map(|n| words::name(n)).collect();
+                write!(self.out, " taps named({})", names.join(", "))?;
+            }
+            Taps::Budget(bytes) => write!(self.out, " taps budget({bytes})")?,
         }
         self.out.write_str(" {\n")?;
         let numbers = Numbers::new(function);

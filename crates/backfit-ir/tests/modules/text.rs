@@ -3,7 +3,9 @@
 use super::support::{RICH, cases, rich};
 use backfit_ir::rewrite::canonical_module;
 use backfit_ir::text::{Limits, Options, parse, print, print_function};
-use backfit_ir::{Attributes, Composite, DType, FuncId, Function, Graph, Literal, Loc, Module, Op, Role, Type, verify};
+use backfit_ir::{
+    Attributes, Composite, DType, FuncId, Function, Graph, Literal, Loc, Module, Op, Role, Taps, Type, verify,
+};
 
 fn round_trip(module: &Module) -> Module {
     let text = module.to_string();
@@ -27,6 +29,30 @@ fn every_construct_is_read_back_as_it_was() {
     let again = print(&module, Options::default());
     assert_eq!(print(&round_trip(&module), Options::default()), again);
     assert!(print_function(&module, FuncId(1)).starts_with("func @\"a body\" {\n  input %0 carry : f32[3]"));
+}
+
+#[test]
+fn what_a_function_keeps_is_read_back_and_a_wrong_word_is_refused() {
+    let named = Taps::Named(vec!["attn".to_owned(), "a \"b\"".to_owned()]);
+    for (taps, words) in [
+        (Taps::All, "func @f {"),
+        (Taps::Inputs, "func @f taps inputs {"),
+        (named, "func @f taps named(attn, \"a \\\"b\\\"\") {"),
+        (Taps::Budget(u64::MAX), "func @f taps budget(18446744073709551615) {"),
+    ] {
+        let g = Graph::new();
+        let f = g.function("f");
+        f.taps(taps);
+        f.result("y", &f.input("x", DType::F32, [2]).exp());
+        let id = g.define(f).unwrap();
+        g.result("y", &g.call(id, &[&g.input("x", DType::F32, [2])])[0]);
+        let module = g.finish().unwrap();
+        let text = module.to_string();
+        assert!(text.starts_with(words), "{text}");
+        assert_eq!(round_trip(&module), module);
+        let error = Module::parse(text.replace("func @f", "func @f taps none")).unwrap_err().to_string();
+        assert!(error.contains("expected 'inputs', 'named' or 'budget', found 'none'"), "{error}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::compile::Compiled;
 use crate::data::{Batch, Batches, Position, Source};
 use crate::schedule::Schedule;
 use backfit_compile::target::{Executable, Port};
-use backfit_grad::FINITE;
+use backfit_grad::{FINITE, TapReport};
 use backfit_ir::{Literal, Problem, Result, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -216,6 +216,11 @@ impl Trainer {
     /// The compiled program: memory, instructions, stages.
     pub fn executable(&self) -> &dyn Executable {
         self.compiled.executable()
+    }
+
+    /// What the functions of the model hand from the forward to the backward pass.
+    pub fn taps(&self) -> &[TapReport] {
+        &self.compiled.taps
     }
 
     /// Batches that go on where this trainer is in the data: at the start, or where the resumed run had stopped.

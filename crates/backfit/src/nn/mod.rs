@@ -26,6 +26,7 @@ mod layer_norm;
 mod linear;
 mod multi_head_attention;
 mod rms_norm;
+mod stack;
 mod transformer_block;
 
 pub use batch_norm::{BatchNorm, batch_norm};
@@ -39,4 +40,5 @@ pub use layer_norm::{LayerNorm, layer_norm};
 pub use linear::{Linear, linear};
 pub use multi_head_attention::{MultiHeadAttention, multi_head_attention};
 pub use rms_norm::{RmsNorm, rms_norm};
+pub use stack::Stack;
 pub use transformer_block::{TransformerBlock, transformer_block};

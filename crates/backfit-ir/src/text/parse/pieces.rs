@@ -8,6 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{FuncId, Loc};
 use crate::shape::Type;
+use crate::taps::Taps;
 use crate::verify::type_flaw;
 use std::sync::Arc;
 
@@ -29,6 +30,23 @@ impl<'t> Parser<'t> {
         let text = text.clone();
         self.at += 1;
         Ok(text)
+    }
+
+    pub(super) fn taps(&mut self) -> Result<Taps> {
+        if self.took_word("inputs") {
+            return Ok(Taps::Inputs);
+        }
+        let named = self.took_word("named");
+        if !named && !self.took_word("budget") {
+            return Err(self.unexpected("'inputs', 'named' or 'budget'"));
+        }
+        self.mark('(')?;
+        if named {
+            return Ok(Taps::Named(self.list(')', |parser| parser.name("a scope's name"))?));
+        }
+        let bytes = self.number_as("a number of bytes", |number| number.parse().ok())?;
+        self.mark(')')?;
+        Ok(Taps::Budget(bytes))
     }
 
     /// A text that is shared with all others like it.

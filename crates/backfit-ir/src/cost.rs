@@ -1,6 +1,7 @@
 //! Arithmetic and bytes per operator.
 
-use backfit_ir::{Function, Module, Node, Op};
+use crate::graph::{Function, Module, Node};
+use crate::op::Op;
 
 /// What a node costs at one run of its function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,135 @@
+//! What functions keep for their backward pass: the same bits, fewer bytes, and programs that do not grow with depth.
+
+use backfit::prelude::*;
+use backfit_cpu::Cpu;
+use backfit_grad::TrainModule;
+use backfit_suites::training::Training;
+use std::collections::BTreeMap;
+
+const WIDTH: usize = 32;
+const LENGTH: usize = 16;
+const BATCH: usize = 4;
+
+/// A network of equal blocks; each keeps what the policy says.
+fn network(layers: usize, taps: Taps, rate: f64) -> TrainStep {
+    let g = Graph::new();
+    let tokens = g.input("tokens", I32, [BATCH, LENGTH]);
+    let next = g.input("next", I32, [BATCH, LENGTH]);
+    let x = nn::embedding(&g, "tokens", &tokens, 17, WIDTH);
+    let x = nn::Stack::new("layers", layers).taps(taps).apply(&g, &x, |g, x, _| {
+        let block = nn::TransformerBlock::new("block", 4, 48).causal(true).gated().kv_heads(2);
+        block.rotary(Rotary::default()).dropout(rate).apply(g, x)
+    });
+    let logits = nn::linear(&g, "head", &nn::rms_norm(&g, "norm", &x), 17);
+    TrainStep::new(&logits.cross_entropy(&next)).optimizer(AdamW::new(1e-2)).clip(Clip::GlobalNorm(1.0))
+}
+
+fn batch(step: i32) -> [(&'static str, Literal); 2] {
+    let ids =
+        |offset: i32| (0..(BATCH * LENGTH) as i32).map(|i| ((i * i + offset + step) % 17).abs()).collect::<Vec<_>>();
+    [("tokens", Literal::from_i32([BATCH, LENGTH], &ids(0))), ("next", Literal::from_i32([BATCH, LENGTH], &ids(1)))]
+}
+
+fn trained(model: TrainModule) -> BTreeMap<String, Literal> {
+    let mut training = Training::new(model, &Cpu::default().threads(2)).unwrap();
+    let losses: Vec<f64> = (0..4).map(|step| training.step(&batch(step))["loss"].to_f64()[0]).collect();
+    assert!(losses[3] < losses[0], "{losses:?}");
+    training.residents().into_iter().collect()
+}
+
+fn arena(model: &TrainModule) -> (usize, usize) {
+    let training = Training::new(model.clone(), &Cpu::default().threads(1)).unwrap();
+    let step = training.report();
+    (step.plan.arena_bytes, step.instructions.len())
+}
+
+#[test]
+fn every_policy_trains_to_the_same_bits() {
+    let all = network(3, Taps::All, 0.1).build().unwrap();
+    let kept = all.taps.iter().find(|t| t.function == "layers").unwrap().bytes();
+    let expected = trained(all);
+    let named = Taps::Named(vec!["attn".to_owned(), "norm2".to_owned()]);
+    let budgets = [2, 3, 6].map(|part| Taps::Budget(3 * kept / part));
+    for taps in [Taps::Inputs, named].into_iter().chain(budgets) {
+        let model = network(3, taps.clone(), 0.1).build().unwrap();
+        let report = model.taps.iter().find(|t| t.function == "layers").unwrap();
+        assert!(report.bytes() < kept && !report.recomputed.is_empty(), "{taps:?} keeps {} of {kept}", report.bytes());
+        if let Taps::Budget(bytes) = taps {
+            assert!(report.bytes() <= bytes / 3, "{taps:?} keeps {}", report.bytes());
+        }
+        assert!(trained(model) == expected, "{taps:?}");
+    }
+}
+
+#[test]
+fn less_is_kept_with_a_smaller_budget_and_an_impossible_one_is_refused_with_the_least() {
+    let layers =
+        |taps| network(3, taps, 0.0).build().map(|m| m.taps.into_iter().find(|t| t.function == "layers").unwrap());
+    let all = layers(Taps::All).unwrap();
+    let inputs = layers(Taps::Inputs).unwrap();
+    assert_eq!(inputs.bytes(), (BATCH * LENGTH * WIDTH * 4) as u64);
+    assert_eq!(all.extra_flops, 0);
+    let mut flops = u64::MAX;
+    for bytes in [inputs.bytes(), 2 * inputs.bytes(), 4 * inputs.bytes(), all.bytes()] {
+        let found = layers(Taps::Budget(3 * bytes)).unwrap();
+        assert!(found.bytes() <= bytes && found.extra_flops <= flops);
+        flops = found.extra_flops;
+    }
+    assert_eq!(flops, 0);
+    let error = layers(Taps::Budget(3 * (inputs.bytes() - 1))).unwrap_err().to_string();
+    assert!(error.contains(&format!("at least {} bytes", inputs.bytes())), "{error}");
+}
+
+#[test]
+fn programs_do_not_grow_with_depth_and_memory_by_one_layer_input_a_layer() {
+    let depths = [4, 16, 64];
+    let found = depths.map(|layers| {
+        let model = network(layers, Taps::Inputs, 0.0).build().unwrap();
+        let gradients: usize = model
+            .residents
+            .iter()
+            .filter(|r| r.name.starts_with("layers.") && matches!(r.role, backfit::ir::Role::Weight { .. }))
+            .map(|r| r.ty.bytes())
+            .sum();
+        let (arena, instructions) = arena(&model);
+        (arena - gradients, instructions)
+    });
+    assert!(found.iter().all(|(_, instructions)| *instructions == found[0].1), "{found:?}");
+    let input = BATCH * LENGTH * WIDTH * 4;
+    for pair in [0, 1] {
+        let grown = found[pair + 1].0 - found[pair].0;
+        assert_eq!(grown, (depths[pair + 1] - depths[pair]) * input, "{found:?}");
+    }
+}
+
+#[test]
+fn layers_that_differ_are_functions_that_are_called_and_train_as_layers_written_out() {
+    let model = |stacked: bool| {
+        let g = Graph::new();
+        let x = g.input("tokens", I32, [BATCH, LENGTH]);
+        let next = g.input("next", I32, [BATCH, LENGTH]);
+        let h = nn::embedding(&g, "tokens", &x, 17, WIDTH);
+        let ones = |g: &Graph, x: &Tensor, layer: usize| {
+            let h = nn::Linear::new("fc", WIDTH).init(Init::Constant(0.01)).apply(g, x);
+            if layer.is_multiple_of(2) { x + &h.tanh() } else { x + &h.sigmoid() }
+        };
+        let h = if stacked {
+            nn::Stack::new("layers", 4).apply(&g, &h, ones)
+        } else {
+            (0..4).fold(h, |h, layer| g.scope(&format!("layers.{layer}"), || ones(&g, &h, layer)))
+        };
+        let loss = nn::linear(&g, "head", &h, 17).cross_entropy(&next);
+        TrainStep::new(&loss).optimizer(Sgd::new(0.5)).build().unwrap()
+    };
+    let (stacked, written) = (model(true), model(false));
+    let functions =
+        |m: &TrainModule| m.module.functions.iter().filter(|f| f.name == "layers" || f.name == "layers.1").count();
+    assert_eq!((functions(&stacked), functions(&written)), (2, 0));
+    assert!(trained(stacked) == trained(written));
+}
+
+#[test]
+fn an_unknown_scope_is_refused_with_those_that_there_are() {
+    let error = network(2, Taps::Named(vec!["atn".to_owned()]), 0.0).build().err().unwrap().to_string();
+    assert!(error.contains("no such scope") && error.contains("attn"), "{error}");
+}
