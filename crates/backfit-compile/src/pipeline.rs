@@ -2,7 +2,7 @@
 //!
 //! differentiate (done by the caller) → precision → decompose → simplify → layout → fuse (the target's own) → plan.
 
-use crate::passes::{cse, fold, layout, simplify};
+use crate::passes::{cse, fold, layout, simplify, unroll};
 use backfit_ir::rewrite::{canonical, dead_code, inline_calls, live_functions};
 use backfit_ir::{Error, FuncId, Function, Module};
 
@@ -13,6 +13,8 @@ pub struct Options {
     pub claims: &'static [&'static str],
     /// Whether arithmetic flushes subnormals to zero.
     pub flush_subnormals: bool,
+    /// Whether the target has no loops, so that every step of a scan becomes a call.
+    pub without_loops: bool,
 }
 
 /// What a stage did.
@@ -48,7 +50,7 @@ pub fn lower(module: &Module, roots: &[FuncId], options: &Options) -> Result<Low
     let mut lowered = Lowered { module, roots, stages: Vec::new() };
     lowered.record("differentiate", vec![])?;
     lowered.record("precision", vec!["every value keeps its declared dtype".to_owned()])?;
-    lowered.decompose(options.claims)?;
+    lowered.decompose(options)?;
     lowered.simplify(options.flush_subnormals)?;
     lowered.layout()?;
     Ok(lowered)
@@ -70,8 +72,17 @@ impl Lowered {
         }
     }
 
-    /// Inlines every composite that the target does not claim.
-    fn decompose(&mut self, claims: &[&str]) -> Result<(), Error> {
+    /// Inlines every composite that the target does not claim, and turns loops into calls where it has none.
+    fn decompose(&mut self, options: &Options) -> Result<(), Error> {
+        let claims = options.claims;
+        let mut unrolled = 0;
+        if options.without_loops {
+            self.rewrite(|f| {
+                let (next, count) = unroll::run(f);
+                unrolled += count;
+                next
+            });
+        }
         let mut claimed: Vec<String> = Vec::new();
         for index in 0..self.module.functions.len() {
             let flat = inline_calls(&self.module, FuncId(index as u32), |callee| match &callee.composite {
@@ -83,12 +94,15 @@ impl Lowered {
         let (module, roots) = live_functions(&self.module, &self.roots);
         (self.module, self.roots) = (module, roots);
         claimed.extend(self.module.functions.iter().filter_map(|f| f.composite.as_ref()).map(|c| c.name.clone()));
-        let note = if claimed.is_empty() {
+        let mut notes = vec![if claimed.is_empty() {
             "all composites decomposed".to_owned()
         } else {
             format!("claimed: {}", claimed.join(", "))
-        };
-        self.record("decompose", vec![note])
+        }];
+        if unrolled > 0 {
+            notes.push(format!("{unrolled} loops became calls"));
+        }
+        self.record("decompose", notes)
     }
 
     fn simplify(&mut self, flush_subnormals: bool) -> Result<(), Error> {

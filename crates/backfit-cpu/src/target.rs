@@ -25,13 +25,14 @@ pub struct Cpu {
     threads: usize,
     flush_subnormals: bool,
     fuse: bool,
+    without_loops: bool,
 }
 
 impl Default for Cpu {
     /// As many threads as the machine has cores.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Cpu { threads, flush_subnormals: true, fuse: true }
+        Cpu { threads, flush_subnormals: true, fuse: true, without_loops: false }
     }
 }
 
@@ -59,6 +60,12 @@ impl Cpu {
         self
     }
 
+    /// Turns loops into calls, as targets without loops have them. Results have the same bits.
+    pub fn without_loops(mut self) -> Self {
+        self.without_loops = true;
+        self
+    }
+
     /// Compiles a program; as [`Target::compile`], with the concrete type.
     ///
     /// # Errors
@@ -66,7 +73,8 @@ impl Cpu {
     pub fn build(&self, program: &Program) -> Result<CpuExecutable, Error> {
         let isa = Isa::detect().map_err(|why| Problem::new(why).help("unset BACKFIT_ISA to use the best one"))?;
         let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
-        let options = Options { claims: &[], flush_subnormals: self.flush_subnormals };
+        let (flush_subnormals, without_loops) = (self.flush_subnormals, self.without_loops);
+        let options = Options { claims: &[], flush_subnormals, without_loops };
         let lowered = lower(&program.module, &roots, &options)?;
         let names: Vec<&str> = program.functions.iter().map(|(name, _)| name.as_str()).collect();
         let residents = residents(&lowered, &names)?;

@@ -25,13 +25,15 @@ pub struct Compared {
 /// Where configurations differ from each other or from the interpreter, or anything fails.
 pub fn check(case: &Case) -> Result<Compared, String> {
     let program = Program { module: case.module.clone(), functions: vec![("main".to_owned(), last(&case.module))] };
-    let configurations = [(1, true), (2, true), (1, false), (2, false)];
+    let configurations = [(1, true, true), (2, true, true), (1, false, true), (2, false, true), (2, true, false)];
     let mut executables = Vec::new();
-    for (threads, fused) in configurations {
+    for (threads, fused, loops) in configurations {
         let cpu = Cpu::default().threads(threads);
         let cpu = if fused { cpu } else { cpu.without_fusion() };
         let cpu = if case.flush { cpu } else { cpu.keep_subnormals() };
-        let name = format!("{threads} threads, {}", if fused { "fused" } else { "unfused" });
+        let cpu = if loops { cpu } else { cpu.without_loops() };
+        let fusion = if fused { "fused" } else { "unfused" };
+        let name = format!("{threads} threads, {fusion}{}", if loops { "" } else { ", unrolled" });
         let built =
             quietly(|| cpu.build(&program).map_err(|e| e.to_string())).map_err(|why| format!("{name}: {why}"))?;
         built.programs().iter().try_for_each(|p| p.check_races()).map_err(|why| format!("{name}: {why}"))?;

@@ -4,3 +4,4 @@ pub mod cse;
 pub mod fold;
 pub mod layout;
 pub mod simplify;
+pub mod unroll;

@@ -47,7 +47,12 @@ unsafe fn copy_rows<S: Stored<T>, T: Scalar, const W: usize>(panel: &Panel, to: 
         // SAFETY: the caller's promise; the panel has W entries per inner position.
         unsafe {
             let row = from.offset(p as isize * panel.inner_stride).cast::<[S; W]>().read_unaligned();
-            to.add(p * panel.width).cast::<[T; W]>().write_unaligned(row.map(S::load));
+            // A loop over arrays: `map` of one this long is not inlined, and pointers might overlap.
+            let mut numbers = [T::ZERO; W];
+            for (number, stored) in numbers.iter_mut().zip(row) {
+                *number = stored.load();
+            }
+            to.add(p * panel.width).cast::<[T; W]>().write_unaligned(numbers);
         }
     }
 }
