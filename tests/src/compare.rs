@@ -1,5 +1,6 @@
 //! Running a module's last function on the interpreter and on targets, and comparing.
 
+use backfit_compile::precision::Policy;
 use backfit_compile::target::{Executable, Program};
 use backfit_cpu::Cpu;
 use backfit_ir::interp::{Array, Options, run};
@@ -25,7 +26,15 @@ pub fn interpret(module: &Module, inputs: &[Literal], options: Options) -> Resul
 /// # Errors
 /// Where it does not compile or run.
 pub fn on_cpu(cpu: &Cpu, module: &Module, inputs: &[Literal]) -> Result<Vec<Literal>, Error> {
-    let program = Program { module: module.clone(), functions: vec![("main".to_owned(), last(module))] };
+    on_cpu_in(cpu, &Policy::f32(), module, inputs)
+}
+
+/// Results by the CPU target in the dtypes of a precision policy; otherwise as [`on_cpu`].
+///
+/// # Errors
+/// Where it does not compile or run.
+pub fn on_cpu_in(cpu: &Cpu, policy: &Policy, module: &Module, inputs: &[Literal]) -> Result<Vec<Literal>, Error> {
+    let program = Program::new(module.clone(), vec![("main".to_owned(), last(module))]).precision(policy.clone());
     let mut executable = cpu.build(&program)?;
     for program in executable.programs() {
         program.check_races().map_err(backfit_ir::Problem::new)?;

@@ -25,7 +25,7 @@ impl Training {
     /// Where the module does not compile.
     pub fn new(module: TrainModule, cpu: &Cpu) -> Result<Self, Error> {
         let functions = vec![("init".to_owned(), module.init), ("step".to_owned(), module.step)];
-        let mut executable = cpu.build(&Program { module: module.module.clone(), functions })?;
+        let mut executable = cpu.build(&Program::new(module.module.clone(), functions))?;
         executable.run(INIT)?;
         Ok(Training { module, steps: 0, executable })
     }

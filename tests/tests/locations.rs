@@ -35,7 +35,7 @@ fn check(model: &TrainModule) {
     ];
     let functions: Vec<(String, FuncId)> =
         functions.into_iter().filter_map(|(n, id)| Some((n.to_owned(), id?))).collect();
-    let built = Cpu::default().threads(1).build(&Program { module: model.module.clone(), functions });
+    let built = Cpu::default().threads(1).build(&Program::new(model.module.clone(), functions));
     let executable = built.unwrap_or_else(|error| panic!("{error}"));
     for stage in executable.stages() {
         let found = leaks(&stage.module);

@@ -7,7 +7,9 @@
 pub mod passes;
 pub mod pipeline;
 pub mod plan;
+pub mod precision;
 pub mod target;
 
 pub use pipeline::{Lowered, StageReport, lower};
+pub use precision::Policy;
 pub use target::{Executable, MemoryReport, Program, Signature, Target};

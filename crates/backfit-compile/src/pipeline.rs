@@ -3,6 +3,7 @@
 //! differentiate (done by the caller) → precision → decompose → simplify → layout → fuse (the target's own) → plan.
 
 use crate::passes::{cse, fold, layout, simplify, unroll};
+use crate::precision::{self, Policy};
 use backfit_ir::rewrite::{canonical, dead_code, inline_calls, live_functions};
 use backfit_ir::{Error, FuncId, Function, Module};
 
@@ -15,6 +16,8 @@ pub struct Options {
     pub flush_subnormals: bool,
     /// Whether the target has no loops, so that every step of a scan becomes a call.
     pub without_loops: bool,
+    /// In which dtypes the program computes.
+    pub precision: Policy,
 }
 
 /// What a stage did.
@@ -49,7 +52,7 @@ pub fn lower(module: &Module, roots: &[FuncId], options: &Options) -> Result<Low
     let (module, roots) = live_functions(module, roots);
     let mut lowered = Lowered { module, roots, stages: Vec::new() };
     lowered.record("differentiate", vec![])?;
-    lowered.record("precision", vec!["every value keeps its declared dtype".to_owned()])?;
+    lowered.precision(&options.precision)?;
     lowered.decompose(options)?;
     lowered.simplify(options.flush_subnormals)?;
     lowered.layout()?;
@@ -70,6 +73,12 @@ impl Lowered {
         for function in &mut self.module.functions {
             *function = pass(function);
         }
+    }
+
+    fn precision(&mut self, policy: &Policy) -> Result<(), Error> {
+        let (module, roots, notes) = precision::apply(&self.module, &self.roots, policy);
+        (self.module, self.roots) = (module, roots);
+        self.record("precision", notes)
     }
 
     /// Inlines every composite that the target does not claim, and turns loops into calls where it has none.
@@ -157,7 +166,8 @@ impl Lowered {
 fn stage(name: &str) -> backfit_ir::verify::Stage {
     use backfit_ir::verify::Stage;
     match name {
-        "differentiate" | "precision" => Stage::Differentiated,
+        "differentiate" => Stage::Differentiated,
+        "precision" => Stage::Precise,
         "decompose" => Stage::Decomposed,
         _ => Stage::Simplified,
     }

@@ -2,6 +2,7 @@
 
 use crate::pipeline::StageReport;
 use crate::plan::Plan;
+use crate::precision::Policy;
 use backfit_ir::{Error, FuncId, Literal, Module, Role, Type};
 
 /// Functions of one module that share a resident store, each under a name: `init`, `step`, `eval`, `predict`.
@@ -11,6 +12,21 @@ pub struct Program {
     pub module: Module,
     /// The entry points.
     pub functions: Vec<(String, FuncId)>,
+    /// In which dtypes it computes.
+    pub precision: Policy,
+}
+
+impl Program {
+    /// A program that computes in the dtypes it declares.
+    pub fn new(module: Module, functions: Vec<(String, FuncId)>) -> Self {
+        Program { module, functions, precision: Policy::f32() }
+    }
+
+    /// Computes in the dtypes of a policy.
+    pub fn precision(mut self, policy: Policy) -> Self {
+        self.precision = policy;
+        self
+    }
 }
 
 /// A parameter or result of a compiled function.

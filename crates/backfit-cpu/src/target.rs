@@ -74,7 +74,8 @@ impl Cpu {
         let isa = Isa::detect().map_err(|why| Problem::new(why).help("unset BACKFIT_ISA to use the best one"))?;
         let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
         let (flush_subnormals, without_loops) = (self.flush_subnormals, self.without_loops);
-        let options = Options { claims: &[], flush_subnormals, without_loops };
+        let precision = program.precision.clone();
+        let options = Options { claims: &[], flush_subnormals, without_loops, precision };
         let lowered = lower(&program.module, &roots, &options)?;
         let names: Vec<&str> = program.functions.iter().map(|(name, _)| name.as_str()).collect();
         let residents = residents(&lowered, &names)?;

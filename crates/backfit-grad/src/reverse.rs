@@ -3,6 +3,7 @@
 use crate::pairs::Pairs;
 use crate::taps::TapReport;
 use backfit_ir::ops::Derivative;
+use backfit_ir::rewrite::inner_scope;
 use backfit_ir::{Attributes, Error, Function, Graph, Loc, Node, Op, Place, Problem, Tensor, ValueId, Vjp};
 use std::panic::Location;
 
@@ -171,8 +172,14 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let graph = self.graph;
-        let found = graph
-            .originate(node.loc.clone(), node.scope.clone(), || self.derive(index, &node, &wanted, &cotangents))?;
+        let (name, attributes, derivative) = derivative(graph, &node);
+        let scope = match derivative {
+            // As the inlined backward function of a pair has it, so that later stages know what they see.
+            Derivative::Rule(_) => inner_scope(&node.scope, &format!("{name}.backward")),
+            _ => node.scope.clone(),
+        };
+        let derive = || self.derive(index, &node, (&name, &attributes, derivative), &wanted, &cotangents);
+        let found = graph.originate(node.loc.clone(), scope, derive)?;
         for ((&operand, wanted), cotangent) in node.operands.iter().zip(wanted).zip(found) {
             if let (true, Some(cotangent)) = (wanted, cotangent) {
                 self.add(operand, cotangent, Some(index));
@@ -185,11 +192,11 @@ impl<'a> Walk<'a> {
         &self,
         index: usize,
         node: &Node,
+        (name, attributes, derivative): (&str, &Attributes, Derivative),
         wanted: &[bool],
         cotangents: &[Option<Tensor>],
     ) -> Result<Vec<Option<Tensor>>, Error> {
         let graph = self.graph;
-        let (name, attributes, derivative) = derivative(graph, node);
         match derivative {
             Derivative::Rule(rule) => {
                 let tensors = |ids: &[ValueId]| ids.iter().map(|&v| graph.tensor(v)).collect::<Vec<_>>();
@@ -197,7 +204,7 @@ impl<'a> Walk<'a> {
                 Ok(rule(&Vjp {
                     graph,
                     op: &node.op,
-                    attributes: &attributes,
+                    attributes,
                     operands: &operands,
                     results: &results,
                     cotangents,
@@ -212,7 +219,7 @@ impl<'a> Walk<'a> {
                 found.map_err(|e| e.because(format!("it is reached through '{name}' at {}", node.loc)))
             }
             Derivative::Zero => Ok(vec![None; wanted.len()]),
-            Derivative::NotDifferentiable(why) => Err(self.missing(index, &name, why)),
+            Derivative::NotDifferentiable(why) => Err(self.missing(index, name, why)),
         }
     }
 

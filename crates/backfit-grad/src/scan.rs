@@ -3,6 +3,7 @@
 use crate::pairs::{Pair, Pairs, Residual, extend, unused};
 use crate::reverse::active_values;
 use backfit_ir::ops::scan::Scan;
+use backfit_ir::rewrite::inner_scope;
 use backfit_ir::{Error, FuncId, Graph, Node, Op, Role, Tensor, Type};
 
 /// How the operands of the backward body are laid out.
@@ -147,6 +148,14 @@ impl Pairs<'_> {
             let operands: Vec<&Tensor> = residuals.iter().flatten().chain(&carries).chain(&outputs).collect();
             let found = g.call(plan.pair.backward, &operands);
             let cotangent = |i: usize| plan.pair.outputs[i].map(|o| found[o].clone());
+            // Over many steps sums are long: they have a scope of their own, by which a precision policy knows them.
+            let scope = inner_scope(&node.scope, "sum.backward");
+            let constants = (0..scan.constants).filter(|&i| plan.constants[i]);
+            let add = |(sum, i): (Tensor, usize)| match cotangent(scan.carries + i) {
+                Some(c) => g.originate(node.loc.clone(), scope.clone(), || &sum + &c),
+                None => sum,
+            };
+            let sums: Vec<Tensor> = sums.into_iter().zip(constants).map(add).collect();
             self.step_results(&g, plan, scan, &carries, &sums, cotangent);
         });
         self.graph.define(g)
@@ -165,8 +174,7 @@ impl Pairs<'_> {
             g.result(&format!("carry {i}"), &cotangent(i).unwrap_or_else(|| carries[n].like(0.0)));
         }
         for (n, i) in (0..scan.constants).filter(|&i| plan.constants[i]).enumerate() {
-            let sum = cotangent(scan.carries + i).map_or_else(|| sums[n].clone(), |c| &sums[n] + &c);
-            g.result(&format!("constant {i}"), &sum);
+            g.result(&format!("constant {i}"), &sums[n]);
         }
         for i in scan.carries + scan.constants..plan.pair.outputs.len() {
             if let Some(cotangent) = cotangent(i) {

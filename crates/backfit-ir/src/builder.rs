@@ -397,9 +397,10 @@ impl Graph {
         if let Some(&known) = lock(&self.shared).composites.get(&key) {
             return Some(known);
         }
-        let (loc, scope) = self.location(caller);
+        let loc = self.location(caller).0;
         let body = self.function(def.name);
-        let results = body.originate(loc.clone(), scope, || {
+        // One body serves many calls, so its scopes are relative to the call's.
+        let results = body.originate(loc.clone(), "".into(), || {
             let operands: Vec<Tensor> = types
                 .iter()
                 .enumerate()

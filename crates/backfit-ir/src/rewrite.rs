@@ -258,6 +258,22 @@ pub fn live_functions(module: &Module, roots: &[FuncId]) -> (Module, Vec<FuncId>
     (pruned, roots.iter().map(|id| renumbered[id.index()]).collect())
 }
 
+/// A scope path within another.
+///
+/// ```
+/// use backfit_ir::rewrite::inner_scope;
+/// let outer = "encoder/0".into();
+/// assert_eq!(&*inner_scope(&outer, "softmax"), "encoder/0/softmax");
+/// assert_eq!(&*inner_scope(&"".into(), "softmax"), "softmax");
+/// ```
+pub fn inner_scope(outer: &Arc<str>, inner: &str) -> Arc<str> {
+    match (outer.is_empty(), inner.is_empty()) {
+        (_, true) => outer.clone(),
+        (true, false) => inner.into(),
+        (false, false) => format!("{outer}/{inner}").into(),
+    }
+}
+
 /// A function body that is being copied into a caller.
 struct Frame<'m> {
     from: &'m Function,
@@ -279,16 +295,17 @@ impl<'m> Frame<'m> {
     }
 
     fn origin(&self, node: &Node) -> (Loc, Arc<str>) {
-        self.call.as_ref().map_or_else(|| (node.loc.clone(), node.scope.clone()), |c| (c.1.clone(), c.2.clone()))
+        let Some((_, loc, scope)) = &self.call else { return (node.loc.clone(), node.scope.clone()) };
+        (loc.clone(), inner_scope(scope, &node.scope))
     }
 
-    /// The frame of a call in this one. Nodes get the call's location and its scope, extended by the composite's name.
+    /// The frame of a call in this one. Nodes get the call's location; their scope becomes the call's, the composite's
+    /// name, and then their own.
     fn enter(&self, node: &'m Node, callee: &'m Function) -> Frame<'m> {
         let arguments: Vec<ValueId> = node.operands.iter().map(|&v| self.value(v)).collect();
         let (loc, scope) = self.origin(node);
         let scope = match &callee.composite {
-            Some(composite) if scope.is_empty() => composite.name.as_str().into(),
-            Some(composite) => format!("{scope}/{}", composite.name).into(),
+            Some(composite) => inner_scope(&scope, &composite.name),
             None => scope,
         };
         Frame::new(callee, &arguments, Some((&node.results, loc, scope)))
@@ -298,7 +315,7 @@ impl<'m> Frame<'m> {
 /// A function with the calls for which `should_inline` says so of the callee replaced by its body, and so
 /// within inlined bodies. Bodies of scans stay functions.
 ///
-/// Inlined nodes carry the location of the call, and the call's scope with the name of the composite added.
+/// Inlined nodes carry the location of the call; the scope of the call and the name of the composite precede their own scope.
 ///
 /// ```
 /// use backfit_ir::{DType, FuncId, Graph, rewrite};

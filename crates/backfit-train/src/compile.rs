@@ -2,6 +2,7 @@
 
 use crate::fingerprint::fingerprint;
 use crate::masking::unmasked_results;
+use backfit_compile::precision::Policy;
 use backfit_compile::target::{Executable, Port, Program, Target};
 use backfit_grad::{Optimizer, TapReport, TrainModule};
 use backfit_ir::{FuncId, Problem, Result, Role};
@@ -13,7 +14,16 @@ pub trait Compile {
     ///
     /// # Errors
     /// Where the target cannot carry out an operator; the error names it and the user's line.
-    fn compile(&self, target: &dyn Target) -> Result<Compiled>;
+    fn compile(&self, target: &dyn Target) -> Result<Compiled> {
+        self.compile_with(target, &Policy::f32())
+    }
+
+    /// As [`Compile::compile`], in the dtypes of a precision policy. Inputs, results and the resident store keep theirs, so that
+    /// checkpoints of one policy go on under another.
+    ///
+    /// # Errors
+    /// As [`Compile::compile`].
+    fn compile_with(&self, target: &dyn Target, precision: &Policy) -> Result<Compiled>;
 }
 
 /// A compiled training program with its weights. [`Trainer::new`](crate::Trainer::new) takes it.
@@ -51,11 +61,11 @@ impl Entry {
 }
 
 impl Compile for TrainModule {
-    fn compile(&self, target: &dyn Target) -> Result<Compiled> {
+    fn compile_with(&self, target: &dyn Target, precision: &Policy) -> Result<Compiled> {
         let named = |name: &str, id: FuncId| (name.to_owned(), id);
         let mut functions = vec![named("init", self.init), named("step", self.step), named("eval", self.eval)];
         functions.extend(self.predict.map(|id| named("predict", id)));
-        let executable = target.compile(&Program { module: self.module.clone(), functions })?;
+        let executable = target.compile(&Program::new(self.module.clone(), functions).precision(precision.clone()))?;
         let entry = |number: usize| {
             let signature = executable.signatures().get(number).cloned().unwrap_or_default();
             Entry { number, inputs: signature.inputs, outputs: signature.outputs }

@@ -48,6 +48,7 @@ pub use backfit_grad as grad;
 pub use backfit_ir as ir;
 pub use backfit_train as train;
 
+pub use backfit_compile::precision::{self, Policy};
 pub use backfit_compile::target::{Executable, Program, Target};
 pub use backfit_cpu::Cpu;
 pub use backfit_grad::{

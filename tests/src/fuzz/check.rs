@@ -24,7 +24,7 @@ pub struct Compared {
 /// # Errors
 /// Where configurations differ from each other or from the interpreter, or anything fails.
 pub fn check(case: &Case) -> Result<Compared, String> {
-    let program = Program { module: case.module.clone(), functions: vec![("main".to_owned(), last(&case.module))] };
+    let program = Program::new(case.module.clone(), vec![("main".to_owned(), last(&case.module))]);
     let configurations = [(1, true, true), (2, true, true), (1, false, true), (2, false, true), (2, true, false)];
     let mut executables = Vec::new();
     for (threads, fused, loops) in configurations {

@@ -8,6 +8,7 @@ pub mod composite;
 pub mod definition;
 pub mod derive;
 pub mod elementwise;
+pub mod family;
 pub mod norm;
 pub mod pooling;
 pub mod reduction;

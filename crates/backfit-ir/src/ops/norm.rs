@@ -7,6 +7,7 @@ use super::composite::{float, shape};
 use super::definition::Vjp;
 use super::elementwise::sum_to;
 use crate::builder::Tensor;
+use crate::graph::Composite;
 use crate::shape::Type;
 
 /// Checks optional weights and biases of a shape.
@@ -37,4 +38,35 @@ pub fn total(terms: impl IntoIterator<Item = Option<Tensor>>) -> Option<Tensor> 
 /// The cotangent of a result in the dtype of the computation, so shaped by `shape`, where it is not zero.
 pub fn cotangent(vjp: &Vjp, result: usize, shape: impl Fn(Tensor) -> Tensor) -> Option<Tensor> {
     vjp.cotangents.get(result).and_then(Option::as_ref).map(|g| shape(g.widen()))
+}
+
+/// A norm of rows over the last axis, told from the composite: targets and policies may compute it in a form of their own.
+/// Operands are x, then the weight and the bias that there are; results are y, the mean where rows are centered, and
+/// 1 / √(mean square + ε), the statistics with the last axis kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowNorm {
+    /// Whether the mean is subtracted first.
+    pub centered: bool,
+    /// Whether there is a weight.
+    pub weight: bool,
+    /// Whether there is a bias.
+    pub bias: bool,
+    /// ε.
+    pub epsilon: f64,
+}
+
+impl RowNorm {
+    /// The norm that a composite with this many operands is; `None` for any other composite.
+    pub fn of(composite: &Composite, operands: usize) -> Option<RowNorm> {
+        let attributes = &composite.attributes;
+        let epsilon = attributes.float("epsilon").ok()?;
+        match composite.name.as_str() {
+            "rms_norm" => Some(RowNorm { centered: false, weight: operands > 1, bias: false, epsilon }),
+            "layer_norm" => {
+                let [weight, bias] = ["weight", "bias"].map(|name| attributes.bool(name) == Ok(true));
+                Some(RowNorm { centered: true, weight, bias, epsilon })
+            }
+            _ => None,
+        }
+    }
 }

@@ -1,0 +1,104 @@
+//! Values at which plain f16 gives infinities or NaN, and the engine's forms do not.
+
+use backfit_compile::precision::{Engine, Policy};
+use backfit_cpu::Cpu;
+use backfit_ir::op::Monoid;
+use backfit_ir::ops::definition::values;
+use backfit_ir::{DType, Graph, Literal, Tensor, Type};
+use backfit_suites::compare::{distance, on_cpu, on_cpu_in};
+
+type Formula = fn(&[Tensor]) -> Tensor;
+
+/// Builds a formula of inputs of a dtype and runs it under a policy; the first result as f64.
+fn run(policy: &Policy, dtype: DType, inputs: &[(&[usize], Vec<f64>)], build: Formula) -> Vec<f64> {
+    let g = Graph::new();
+    let mut tensors = Vec::new();
+    let mut arguments = Vec::new();
+    for (i, (shape, values)) in inputs.iter().enumerate() {
+        let ty = Type::new(dtype, *shape);
+        tensors.push(g.parameter(&format!("x{i}"), ty.clone(), backfit_ir::Role::Input, None));
+        arguments.push(Literal::from_f64(ty, values));
+    }
+    g.result("y", &build(&tensors));
+    on_cpu_in(&Cpu::default().threads(1), policy, &g.finish().unwrap(), &arguments).unwrap()[0].to_f64()
+}
+
+/// Plain f16 must give infinities, NaN or something else altogether where the engine's form is within `tolerance` of f64,
+/// relative to the largest element.
+fn rescued(inputs: &[(&[usize], Vec<f64>)], naive: Formula, same: Formula, tolerance: f64) {
+    let exact = run(&Policy::f32(), DType::F64, inputs, same);
+    let size = exact.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+    let plain = run(&Policy::f32(), DType::F16, inputs, naive);
+    let copes = plain.iter().zip(&exact).all(|(p, e)| (p - e).abs() < 0.1 * size);
+    assert!(!copes, "plain f16 copes: {plain:?}");
+    let found = run(&Policy::f16_engine(), DType::F32, inputs, same);
+    for (f, e) in found.iter().zip(&exact) {
+        assert!((f - e).abs() <= tolerance * size + 1e-4, "{found:?} instead of {exact:?}");
+    }
+}
+
+fn large() -> Vec<f64> {
+    (0..12).map(|i| f64::from(i - 5) * 900.0).collect()
+}
+
+#[test]
+fn mean_of_squares_beyond_the_range() {
+    let naive = |x: &[Tensor]| &x[0] * ((&x[0] * &x[0]).reduce_keep(Monoid::Sum, &[-1]) / 6.0 + 1e-5).rsqrt();
+    rescued(&[(&[2, 6], large())], naive, |x| x[0].rms_norm(None, 1e-5), 2e-3);
+}
+
+#[test]
+fn deviations_whose_squares_are_beyond_the_range() {
+    let naive = |x: &[Tensor]| {
+        let centered = &x[0] - &x[0].mean(&[-1]).reshape([2, 1]);
+        &centered * ((&centered * &centered).reduce_keep(Monoid::Sum, &[-1]) / 6.0 + 1e-5).rsqrt()
+    };
+    rescued(&[(&[2, 6], large())], naive, |x| x[0].layer_norm(None, None, 1e-5), 4e-3);
+}
+
+#[test]
+fn a_mean_whose_sum_is_beyond_the_range() {
+    let same = |x: &[Tensor]| x[0].sum(&[0]) / 64.0;
+    rescued(&[(&[64], vec![30000.0; 64])], same, same, 1e-3);
+    rescued(&[(&[64], vec![30000.0; 64])], same, |x| x[0].mean(&[0]), 1e-3);
+}
+
+#[test]
+fn an_epsilon_that_vanishes() {
+    let same = |x: &[Tensor]| &x[0] / (x[0].abs() + 1e-8);
+    rescued(&[(&[3], vec![0.0, 1.0, -2.0])], same, same, 2e-3);
+}
+
+#[test]
+fn logits_whose_exponentials_are_beyond_the_range() {
+    let naive = |x: &[Tensor]| x[0].exp().sum(&[-1]).log();
+    rescued(&[(&[2, 3], vec![40.0, 20.0, 12.0, 30.0, -30.0, 30.0])], naive, |x| x[0].logsumexp(&[-1]), 1e-3);
+    let naive = |x: &[Tensor]| x[0].exp() / x[0].exp().reduce_keep(Monoid::Sum, &[-1]);
+    rescued(&[(&[2, 3], vec![40.0, 20.0, 12.0, 30.0, -30.0, 30.0])], naive, |x| x[0].softmax(-1), 1e-3);
+}
+
+#[test]
+fn running_sums_are_those_of_f64_in_every_direction() {
+    for (reverse, exclusive) in [(false, false), (false, true), (true, false), (true, true)] {
+        let g = Graph::new();
+        let x = values::tensor([3, 5, 2], -2.0, 2.0, 1);
+        let input = g.input("x", DType::F32, [3, 5, 2]);
+        g.result("y", &input.cumulative(Monoid::Sum, 1, reverse, exclusive));
+        let module = g.finish().unwrap();
+        let argument = Literal::from_f64(x.ty().with_dtype(DType::F32), &x.to_f64());
+        let cpu = Cpu::default().threads(1);
+        let exact = on_cpu(&cpu, &module, std::slice::from_ref(&argument)).unwrap();
+        let found = on_cpu_in(&cpu, &Policy::f16_engine(), &module, &[argument]).unwrap();
+        assert!(distance(&found[0], &exact[0]) < 1e-3);
+    }
+}
+
+#[test]
+fn products_stay_below_the_ceiling_that_the_engine_has() {
+    let inputs: &[(&[usize], Vec<f64>)] = &[(&[2, 4], vec![150.0; 8]), (&[4, 1], vec![100.0; 4])];
+    let product = |x: &[Tensor]| x[0].matmul(&x[1]);
+    assert_eq!(run(&Policy::f16(), DType::F32, inputs, product), [60000.0; 2]);
+    assert_eq!(run(&Policy::f16_engine(), DType::F32, inputs, product), [32752.0; 2]);
+    let low = Policy::f16_engine().on_engine(Engine { product_ceiling: 1024.0 });
+    assert_eq!(run(&low, DType::F32, inputs, product), [1024.0; 2]);
+}

@@ -1,0 +1,81 @@
+//! The oracle's models under every policy, against JAX in f32.
+
+use backfit_compile::precision::{Compute, Policy};
+use backfit_cpu::Cpu;
+use backfit_grad::gradients;
+use backfit_ir::{DType, Literal, Module, Tensor};
+use backfit_suites::compare::{distance, on_cpu, on_cpu_in};
+use backfit_suites::oracle::models::{Model, models};
+
+/// Loss, logits and all gradients by their names in the oracle, as a module that returns them in this order.
+fn module(model: &Model) -> (Module, Vec<Literal>, Vec<String>) {
+    let built = model.build(DType::F32);
+    let targets: Vec<&Tensor> = built.weights.values().collect();
+    let found = gradients(&built.loss, &targets).unwrap();
+    let mut results = vec![("loss".to_owned(), built.loss.clone()), ("logits".to_owned(), built.logits.clone())];
+    results.extend(built.weights.keys().zip(found).map(|(name, gradient)| (format!("grad/{name}"), gradient)));
+    results.iter().for_each(|(name, value)| built.graph.result(name, value));
+    let module = built.graph.finish().unwrap();
+    (module, model.arguments(&built.graph, DType::F32), results.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Compares all results of all models with JAX, in norm. Gradients through batch norm are differences of sums that nearly
+/// cancel; they have a tolerance of their own.
+fn compare(policy: &Policy, tolerance: f64, through_batch_norm: f64) {
+    let mut wrong = Vec::new();
+    for model in models() {
+        let (module, arguments, names) = module(&model);
+        let found = on_cpu_in(&Cpu::default().threads(2), policy, &module, &arguments);
+        let found = found.unwrap_or_else(|e| panic!("{}: {e}", model.name));
+        let tolerance = if model.name == "cnn" { through_batch_norm } else { tolerance };
+        let mut worst = 0.0f64;
+        for (name, found) in names.iter().zip(&found) {
+            if model.zero_gradient.iter().any(|z| name == &format!("grad/{z}")) {
+                continue;
+            }
+            let error = distance(found, model.expected(DType::F32, name));
+            worst = worst.max(error);
+            if error.is_nan() || error > tolerance {
+                wrong.push(format!("{}: {name} is off by {error:e}", model.name));
+            }
+        }
+        println!("{}: {} results, the worst off by {worst:.1e}", model.name, names.len());
+    }
+    assert!(wrong.is_empty(), "{}: {}", policy.name(), wrong.join("\n"));
+}
+
+#[test]
+fn in_bf16_gradients_are_those_of_jax_in_f32_but_for_two_percent() {
+    compare(&Policy::bf16(), 2e-2, 3e-2);
+}
+
+#[test]
+fn in_f16_gradients_are_those_of_jax_in_f32_but_for_a_quarter_percent() {
+    compare(&Policy::f16(), 2.5e-3, 5e-3);
+}
+
+#[test]
+fn by_three_way_splits_gradients_are_as_near_to_jax_as_in_f32() {
+    compare(&Policy::bf16x3(), 1e-5, 1e-5);
+}
+
+#[test]
+fn on_an_f16_engine_gradients_are_those_of_jax_in_f32_but_for_half_a_percent() {
+    compare(&Policy::f16_engine(), 5e-3, 2e-2);
+}
+
+#[test]
+fn a_policy_that_narrows_nothing_keeps_every_bit() {
+    // It narrows only where there is nothing, so that everything is rewritten all the same.
+    let policy = Policy::f32().within("nowhere", Compute::Bf16);
+    assert!(!policy.is_identity());
+    for model in models() {
+        let (module, arguments, names) = module(&model);
+        let cpu = Cpu::default().threads(2);
+        let expected = on_cpu(&cpu, &module, &arguments).unwrap();
+        let found = on_cpu_in(&cpu, &policy, &module, &arguments).unwrap();
+        for ((name, found), expected) in names.iter().zip(&found).zip(&expected) {
+            assert_eq!(found.bytes(), expected.bytes(), "{}: {name}", model.name);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Precision policies: what they compute, in which dtypes, and that training still learns.
+
+mod dtypes;
+mod forms;
+mod gradients;
+mod training;
