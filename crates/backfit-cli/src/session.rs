@@ -25,7 +25,7 @@ pub fn cpu(loaded: &Loaded) -> Cpu {
 /// The model cannot be built or compiled.
 pub fn compile(loaded: &Loaded, interface: &Interface) -> Result<Trainer> {
     let program = training_program(loaded, interface)?;
-    Trainer::new(program.compile(&cpu(loaded))?).seed(loaded.recipe.seed)
+    Trainer::new(program.compile_with(&cpu(loaded), &loaded.policy())?).seed(loaded.recipe.seed)
 }
 
 /// Takes over the run of a checkpoint.

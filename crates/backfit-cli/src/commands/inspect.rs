@@ -6,6 +6,7 @@ use crate::recipe::{self, Loaded};
 use crate::{samples, session};
 use backfit::ir::rewrite::live_functions;
 use backfit::ir::{dot, text};
+use backfit::precision::{Class, Policy};
 use backfit::target::pipeline::StageReport;
 use backfit::target::plan::Storage;
 use backfit::target::target::{FunctionReport, MemoryReport};
@@ -87,6 +88,7 @@ fn object(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, tra
     );
     json!({
         "event": "inspected", "recipe": loaded.source.name(), "target": "cpu", "function": function.name,
+        "precision": table_of(&loaded.policy()),
         "plan": {
             "arena_bytes": function.plan.arena_bytes, "resident_bytes": memory.resident_bytes,
             "constant_bytes": memory.constant_bytes, "largest_live_bytes": function.plan.largest_live_bytes,
@@ -116,6 +118,12 @@ fn tapped(report: &TapReport) -> Value {
         "kept": kept.map(|t| json!({"name": t.name, "location": t.loc.to_string(), "bytes": t.bytes})).collect::<Vec<_>>(),
         "recomputed": report.recomputed, "extra_flops": report.extra_flops,
     })
+}
+
+/// What each class of operators computes in.
+fn table_of(policy: &Policy) -> Value {
+    let rows = Class::ALL.map(|class| (class.word().to_owned(), json!(policy.compute(class, "").word())));
+    json!({"policy": policy.name(), "classes": Value::Object(rows.into_iter().collect())})
 }
 
 fn flops(function: &FunctionReport) -> u64 {
@@ -180,7 +188,8 @@ fn page(loaded: &Loaded, function: &FunctionReport, memory: &MemoryReport, train
         out.push("\nFor the backward pass, per call or step of a loop:".to_owned());
         out.extend(trainer.taps().iter().map(taps));
     }
-    out.push("\nStages:".to_owned());
+    out.push(format!("\n{}", loaded.policy()));
+    out.push("Stages:".to_owned());
     out.extend(
         trainer
             .executable()

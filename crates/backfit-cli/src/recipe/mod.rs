@@ -14,7 +14,7 @@ pub mod source;
 #[cfg(test)]
 mod tests;
 
-use backfit::{Error, Problem, Result};
+use backfit::{Error, Policy, Problem, Result};
 use data::Data;
 use model::{Loss, Model};
 use optimizer::{EarlyStop, Optimizer, Schedule};
@@ -35,6 +35,9 @@ pub struct Recipe {
     /// Of weights, order and dropout.
     #[serde(default)]
     pub seed: u64,
+    /// The name of the precision policy: in which dtypes it is computed; f32 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<String>,
     /// What is trained.
     pub model: Model,
     /// On what.
@@ -124,6 +127,10 @@ pub fn check(source: Source) -> Result<Loaded> {
     let c = &mut checks;
     c.require(recipe.epochs > 0, "epochs", "there is nothing to train in 0 epochs", "give at least 1");
     c.require(recipe.batch > 0, "batch", "a batch of 0 samples", "give at least 1");
+    let policy = recipe.precision.as_deref().unwrap_or("f32");
+    let known = Policy::named(policy).is_some();
+    let names = Policy::NAMES.map(|name| format!("\"{name}\"")).join(", ");
+    c.require(known, "precision", format_args!("there is no policy \"{policy}\""), &format!("give one of {names}"));
     let threads = recipe.target.threads;
     c.require(threads != Some(0), "target.threads", "0 threads", "give at least 1, or leave it out");
     c.require(
@@ -143,6 +150,11 @@ pub fn check(source: Source) -> Result<Loaded> {
 }
 
 impl Loaded {
+    /// The precision policy.
+    pub fn policy(&self) -> Policy {
+        self.recipe.precision.as_deref().and_then(Policy::named).unwrap_or_default()
+    }
+
     /// A problem with the value of a key.
     pub fn problem(&self, key: &str, what: impl std::fmt::Display) -> Problem {
         Problem::new(format!("{key}: {what}")).at(self.source.place(key))

@@ -33,6 +33,7 @@ fn a_wrong_change_names_the_option() {
         ("optimizer.learning_rate=-1", "-1 is not a positive number"),
         ("batch=0", "a batch of 0 samples"),
         ("epochs=0", "0 epochs"),
+        ("precision=bf17", "no policy \"bf17\""),
         ("epochs=-1", "epochs"),
         ("model.dropout=1.0", "below 1"),
         ("model.layers=[0]", "every width"),

@@ -53,6 +53,23 @@ fn people_see_memory_instructions_and_stages() {
 }
 
 #[test]
+fn the_precision_policy_is_a_table_and_its_stage_shows_what_it_did() {
+    let work = Workplace::new();
+    let said = work.succeed(&["inspect", "iris", "--set", "precision=f16-engine"]);
+    for words in ["precision f16-engine", "softmax      f16", "update       f32", "within ±32752"] {
+        assert!(said.stdout.contains(words), "'{words}' is missing in {}", said.stdout);
+    }
+    let event = work.succeed(&["inspect", "iris", "--set", "precision=bf16", "--json"]).event("inspected");
+    assert_eq!(event["precision"]["classes"]["contraction"], "bf16");
+    assert_eq!(event["precision"]["classes"]["softmax"], "f32");
+    let text = |policy: &str| {
+        let change = format!("precision={policy}");
+        work.succeed(&["inspect", "iris", "--set", &change, "--stage", "precision", "--text"]).stdout
+    };
+    assert!(text("bf16").contains("bf16") && !text("f32").contains("bf16"));
+}
+
+#[test]
 fn every_stage_has_a_text_form_and_a_picture() {
     let work = Workplace::new();
     for stage in ["differentiate", "precision", "decompose", "simplify", "layout"] {

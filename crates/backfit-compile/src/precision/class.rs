@@ -46,10 +46,10 @@ impl Class {
             Class::Contraction => "contraction",
             Class::Elementwise => "elementwise",
             Class::Reduction => "reduction",
-            Class::Softmax => "softmax",
-            Class::Loss => "loss",
-            Class::Update => "update",
-            Class::Random => "random",
+            Class::Softmax => Family::Softmax.word(),
+            Class::Loss => Family::Loss.word(),
+            Class::Update => Family::Update.word(),
+            Class::Random => Family::Random.word(),
         }
     }
 

@@ -35,6 +35,17 @@ const FAMILIES: &[(Family, &[&str])] = &[
 ];
 
 impl Family {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Family::Statistics => "statistics",
+            Family::Softmax => "softmax",
+            Family::Loss => "loss",
+            Family::Update => "update",
+            Family::Random => "random",
+        }
+    }
+
     /// The family of a composite or of its derivative, as in `softmax.backward`; updates are known by the end of their name.
     ///
     /// ```
