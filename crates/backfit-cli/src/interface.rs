@@ -34,6 +34,11 @@ pub enum Output {
         /// Their names, where they have any.
         names: Vec<String>,
     },
+    /// A logit for every character that may follow each one of a text.
+    Text {
+        /// All characters, in the order of their tokens.
+        characters: String,
+    },
 }
 
 /// What is done to the input.
@@ -42,6 +47,8 @@ pub enum Output {
 pub enum Scaling {
     /// It becomes f32.
     None,
+    /// Nothing: it is tokens.
+    Tokens,
     /// Bytes become numbers from 0 to 1.
     Unit,
     /// Every feature or channel is shifted and scaled.
@@ -59,13 +66,16 @@ impl Output {
         match self {
             Output::Classes { count, .. } => *count,
             Output::Values { width, .. } => *width,
+            Output::Text { characters } => characters.chars().count(),
         }
     }
 
     /// The name of the n-th class or value, where it has one.
     pub fn name(&self, n: usize) -> Option<&str> {
-        let (Output::Classes { names, .. } | Output::Values { names, .. }) = self;
-        names.get(n).map(String::as_str)
+        match self {
+            Output::Classes { names, .. } | Output::Values { names, .. } => names.get(n).map(String::as_str),
+            Output::Text { .. } => None,
+        }
     }
 }
 
@@ -77,6 +87,7 @@ impl Scaling {
     pub fn apply(&self, set: &Dataset, column: &str) -> Result<Dataset> {
         match self {
             Scaling::None => set.to_f32(column),
+            Scaling::Tokens => Ok(set.clone()),
             Scaling::Unit => set.to_unit(column),
             Scaling::Standard { mean, deviation } => Normalizer::from_statistics(column, mean, deviation)?.apply(set),
         }

@@ -15,6 +15,7 @@ mod run_folder;
 mod samples;
 mod session;
 mod summary;
+mod writer;
 
 use args::{Arguments, Command};
 use clap::Parser;

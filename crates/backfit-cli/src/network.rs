@@ -2,9 +2,10 @@
 
 use crate::interface::{Interface, Output};
 use crate::recipe::Loaded;
-use crate::recipe::model::{Activation, Kind, LossName, Reduction};
+use crate::recipe::model::{Activation, Kind, LossName, Model, Norm, Reduction};
 use crate::recipe::optimizer::{Optimizer, OptimizerName};
-use crate::samples::{LABEL, TARGET};
+use crate::samples::{LABEL, NEXT, TARGET};
+use backfit::models::Llama;
 use backfit::prelude::*;
 use backfit::prelude::{CrossEntropy, LossOptions};
 use backfit::train::VALID;
@@ -20,11 +21,12 @@ pub fn training_program(loaded: &Loaded, interface: &Interface) -> Result<TrainM
     let g = Graph::new();
     let rows = recipe.batch;
     let dims: Vec<usize> = [rows].into_iter().chain(interface.shape.iter().copied()).collect();
-    let input = g.parameter(&interface.input, Type::new(F32, dims), backfit::ir::Role::Input, None);
+    let dtype = if matches!(interface.output, Output::Text { .. }) { I32 } else { F32 };
+    let input = g.parameter(&interface.input, Type::new(dtype, dims), backfit::ir::Role::Input, None);
     let valid = g.input(VALID, F32, [rows]);
-    let network = Network { g: &g, loaded };
+    let network = Network { g: &g, loaded, valid };
     let out = network.build(&input, interface.output.width());
-    let (loss, accuracy) = network.from("loss.name", "loss", || network.loss(&out, interface, &valid));
+    let (loss, accuracy) = network.from("loss.name", "loss", || network.loss(&out, interface));
     let mut step = TrainStep::new(&loss).predict(&out);
     if let Some(accuracy) = &accuracy {
         step = step.report("accuracy", accuracy);
@@ -55,9 +57,23 @@ fn check(loaded: &Loaded, interface: &Interface) -> Result<()> {
     Ok(())
 }
 
+/// The language model of a recipe for this many characters.
+pub fn llama(model: &Model, characters: usize) -> Llama {
+    let (width, heads) = (model.width.unwrap_or(1), model.heads.unwrap_or(1));
+    let plain = Llama::new(characters, model.blocks.unwrap_or(1), width, heads);
+    Llama {
+        kv_heads: model.kv_heads.unwrap_or(heads),
+        hidden: model.hidden.unwrap_or(plain.hidden),
+        tied: model.tied.unwrap_or(true),
+        ..plain
+    }
+}
+
 struct Network<'a> {
     g: &'a Graph,
     loaded: &'a Loaded,
+    /// The mask of rows that are samples.
+    valid: Tensor,
 }
 
 impl Network<'_> {
@@ -76,6 +92,7 @@ impl Network<'_> {
             }
             Kind::Mlp => self.mlp(x, outputs),
             Kind::Cnn => self.mlp(&self.convolutions(x), outputs),
+            Kind::Transformer => self.from("model.kind", "transformer", || llama(model, outputs).apply(self.g, x)),
         }
     }
 
@@ -103,10 +120,22 @@ impl Network<'_> {
         for (i, channels) in model.channels.iter().flatten().enumerate() {
             let name = format!("conv{}", i + 1);
             let conv = nn::Conv2d::new(&name, *channels, [kernel; 2]).padding([kernel / 2; 2]);
-            h = self.activated(&self.from("model.channels", &name, || conv.apply(self.g, &h)), &name);
+            // A norm takes away whatever a bias adds.
+            let conv = conv.bias(model.norm.is_none());
+            h = self.from("model.channels", &name, || conv.apply(self.g, &h));
+            h = self.activated(&self.normed(&h, &format!("norm{}", i + 1)), &name);
             h = self.from("model.channels", &name, || h.max_pool2d([2, 2], [2, 2], [0, 0]));
         }
         h
+    }
+
+    fn normed(&self, x: &Tensor, name: &str) -> Tensor {
+        let build = |norm| match norm {
+            Norm::Batch => nn::BatchNorm::new(name).mask(&self.valid).apply(self.g, x),
+            Norm::Group => nn::group_norm(self.g, name, x, x.dim(1) / Norm::GROUP),
+        };
+        let norm = self.loaded.recipe.model.norm;
+        norm.map_or_else(|| x.clone(), |norm| self.from("model.norm", name, || build(norm)))
     }
 
     fn activated(&self, x: &Tensor, scope: &str) -> Tensor {
@@ -125,10 +154,10 @@ impl Network<'_> {
     }
 
     /// The loss, and the accuracy of classes. Rows that fill up a batch do not count.
-    fn loss(&self, out: &Tensor, interface: &Interface, valid: &Tensor) -> (Tensor, Option<Tensor>) {
+    fn loss(&self, out: &Tensor, interface: &Interface) -> (Tensor, Option<Tensor>) {
         let loss = &self.loaded.recipe.loss;
         let rows = self.loaded.recipe.batch;
-        let weights = Some(valid);
+        let weights = Some(&self.valid);
         let reduction = match loss.reduction {
             Reduction::Mean => backfit::prelude::Reduction::Mean,
             Reduction::Sum => backfit::prelude::Reduction::Sum,
@@ -136,6 +165,7 @@ impl Network<'_> {
         let target = match interface.output {
             Output::Classes { .. } => self.g.input(LABEL, I32, [rows]),
             Output::Values { width, .. } => self.g.input(TARGET, F32, [rows, width]),
+            Output::Text { .. } => self.g.input(NEXT, I32, [rows, out.dim(1)]),
         };
         let options = LossOptions { weights, reduction };
         match loss.name {

@@ -70,6 +70,12 @@ impl Progress {
         }
     }
 
+    /// Shows a text below the line of the last epoch.
+    pub fn show_text(&mut self, text: &str) {
+        self.tell_line();
+        self.tell(text);
+    }
+
     fn redraw(&mut self, epoch: u64, step: u64, scalars: &Scalars) {
         if self.drawn.elapsed() < REDRAW {
             return;
@@ -91,10 +97,16 @@ impl Progress {
         let Some((number, line)) = self.last.take() else { return };
         let every = self.epochs.div_ceil(LINES).max(1);
         let due = number.is_multiple_of(every) || number == self.epochs || number == 1;
+        if due {
+            self.tell(&line);
+        }
+    }
+
+    fn tell(&self, text: &str) {
         match &self.bar {
-            _ if self.quiet || !due => {}
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            _ if self.quiet => {}
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            None => eprintln!("{text}"),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::recipe::Loaded;
 use crate::run_folder::RunFolder;
 use backfit::train::log::EventLog;
-use backfit::{Batch, Dataset, Error, Event, Result, Trainer};
+use backfit::{Batch, Dataset, Error, Event, FitReport, Result, Stopped, Trainer};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -17,9 +17,10 @@ pub struct Recorder {
     progress: Progress,
     failed: Option<Error>,
     counted: Counted,
-    begun: Instant,
+    begun: Option<Instant>,
     samples: u64,
     seconds: f64,
+    epochs: u64,
 }
 
 /// Allocations between the end of one step's event and the beginning of the next one's: the whole loop around a step.
@@ -39,14 +40,16 @@ impl Recorder {
             progress: Progress::new(console.json),
             failed: None,
             counted: Counted::default(),
-            begun: Instant::now(),
+            begun: None,
             samples: 0,
             seconds: 0.0,
+            epochs: 0,
         }
     }
 
     /// Says what begins.
     pub fn begin(&mut self, loaded: &Loaded, folder: &RunFolder, trainer: &Trainer, seconds: f64) {
+        self.epochs = loaded.recipe.epochs;
         let memory = trainer.executable().memory();
         self.write(&json!({
             "event": "compiled", "recipe": loaded.source.name(), "folder": folder.path().to_string_lossy(),
@@ -62,18 +65,34 @@ impl Recorder {
         ));
     }
 
-    /// Takes down an event.
+    /// Takes down an event. A run may come in parts of some epochs each: it begins once and ends once.
     pub fn record(&mut self, event: &Event) {
         let since = allocations::stop();
+        match event {
+            Event::Started { .. } if self.begun.is_some() => {}
+            Event::Started { step, epoch, steps_per_epoch, .. } => {
+                self.begun = Some(Instant::now());
+                let (step, epoch, epochs, steps_per_epoch) = (*step, *epoch, self.epochs, *steps_per_epoch);
+                self.take_down(&Event::Started { step, epoch, epochs, steps_per_epoch }, since);
+            }
+            Event::Finished(report) if report.stopped == Stopped::Done && !self.is_last(report) => {}
+            event => self.take_down(event, since),
+        }
+    }
+
+    fn is_last(&self, report: &FitReport) -> bool {
+        report.epoch.as_ref().is_none_or(|epoch| epoch.epoch + 1 >= self.epochs)
+    }
+
+    fn take_down(&mut self, event: &Event, since: u64) {
         let is_step = matches!(event, Event::Step { .. });
         if std::mem::take(&mut self.counted.running) && is_step {
             self.counted.allocations += since;
             self.counted.steps += 1;
         }
         match event {
-            Event::Started { .. } => self.begun = Instant::now(),
             Event::Step { samples, .. } => self.samples += *samples as u64,
-            Event::Finished(_) => self.seconds = self.begun.elapsed().as_secs_f64(),
+            Event::Finished(_) => self.seconds = self.begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64()),
             _ => {}
         }
         self.write(&event.to_json());
@@ -82,6 +101,12 @@ impl Recorder {
             self.counted.running = true;
             allocations::start();
         }
+    }
+
+    /// Takes down what a model of texts writes after so many steps.
+    pub fn wrote(&mut self, text: &str, steps: u64) {
+        self.write(&json!({"event": "text", "step": steps, "text": text}));
+        self.progress.show_text(&format!("after {steps} steps it writes:\n{}\n", indented(text)));
     }
 
     fn write(&mut self, event: &Value) {
@@ -128,4 +153,8 @@ impl Recorder {
         }
         Ok(counted as f64 / f64::from(steps))
     }
+}
+
+fn indented(text: &str) -> String {
+    text.trim_matches('\n').lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }

@@ -3,16 +3,22 @@
 use crate::interface::{Interface, Output, Scaling};
 use crate::recipe::Loaded;
 use crate::recipe::data::{Data, Normalisation, Paths};
+use crate::recipe::model::Kind;
 use backfit::datasets::csv::Table;
+use backfit::datasets::text::Corpus;
 use backfit::datasets::{idx, images, npz, public};
 use backfit::train::data::bundled;
-use backfit::{DType, Dataset, Literal, Normalizer, Place, Problem, Result};
+use backfit::{Augment, Batches, DType, Dataset, Literal, Normalizer, Place, Problem, Result, Source};
 use std::path::Path;
 
 /// The name under which a model takes class labels.
 pub const LABEL: &str = "label";
 /// The name under which a model takes the numbers to be predicted.
 pub const TARGET: &str = "target";
+/// The name under which a model takes the characters of a text.
+pub const TOKENS: &str = "x";
+/// The name under which a model takes the same characters, each one later.
+pub const NEXT: &str = "y";
 
 /// The samples of a recipe, ready for its model.
 #[derive(Clone, Debug)]
@@ -31,9 +37,29 @@ struct Raw {
     test: Option<Dataset>,
     /// The column that goes into the model.
     input: String,
+    /// The characters of a text, where the samples are of one.
+    characters: Option<String>,
+}
+
+impl Samples {
+    /// Batches to train on.
+    pub fn batches(&self, loaded: &Loaded) -> Batches<Dataset> {
+        let (recipe, data) = (&loaded.recipe, &loaded.recipe.data);
+        let batches = self.train.batches(recipe.batch).seed(recipe.seed);
+        let (mirror, shift) = (data.mirror == Some(true), data.shift.unwrap_or(0));
+        if !mirror && shift == 0 {
+            return batches;
+        }
+        let changes = Augment::new(&self.interface.input).shift(shift);
+        batches.augment(if mirror { changes.mirror() } else { changes })
+    }
 }
 
 impl Raw {
+    fn new(input: &str, train: Dataset, test: Option<Dataset>) -> Self {
+        Raw { train, test, input: input.to_owned(), characters: None }
+    }
+
     fn parts(&self) -> impl Iterator<Item = &Dataset> {
         std::iter::once(&self.train).chain(&self.test)
     }
@@ -64,6 +90,11 @@ pub fn load_for(loaded: &Loaded, interface: &Interface) -> Result<Samples> {
         interface.check(&raw.input, set)?;
         match &interface.output {
             Output::Classes { count, .. } => set.check_labels(LABEL, *count)?,
+            Output::Text { characters } if raw.characters.as_ref() != Some(characters) => {
+                let problem = loaded.problem("data", "the text has other characters than the one of the training");
+                return Err(problem.help("give the same text").into());
+            }
+            Output::Text { .. } => {}
             Output::Values { width, .. } => {
                 let found: usize = set.column(TARGET)?.ty().shape[1..].iter().product();
                 if found != *width {
@@ -106,14 +137,17 @@ pub fn known(loaded: &Loaded) -> Option<Interface> {
 
 fn read(loaded: &Loaded) -> Result<Raw> {
     let data = &loaded.recipe.data;
-    let features = |train, test| Raw { train, test, input: "features".to_owned() };
-    let pictures = |train, test| Raw { train, test, input: "image".to_owned() };
+    let features = |train, test| Raw::new("features", train, test);
+    let pictures = |train, test| Raw::new("image", train, test);
     let one = match &data.test {
         Some(Paths::One(path)) => Some(path.as_path()),
         _ => None,
     };
     if let Some(name) = &data.name {
         return named(loaded, name);
+    }
+    if let Some(path) = &data.text {
+        return text(loaded, &Corpus::read(path)?);
     }
     if let Some(path) = &data.csv {
         let table = table(data);
@@ -139,7 +173,7 @@ fn read(loaded: &Loaded) -> Result<Raw> {
 }
 
 fn named(loaded: &Loaded, name: &str) -> Result<Raw> {
-    let raw = |input: &str, train, test| Raw { train, test, input: input.to_owned() };
+    let raw = Raw::new;
     match name {
         "digits" => {
             let parts = bundled::digits_split()?;
@@ -173,13 +207,37 @@ fn named(loaded: &Loaded, name: &str) -> Result<Raw> {
             };
             match public::load(name, dir)? {
                 public::Loaded::Samples(parts) => Ok(raw("image", parts.train, Some(parts.test))),
-                public::Loaded::Text(_) => {
-                    let problem = loaded.problem("data.name", format_args!("'{name}' is a text, not samples"));
-                    Err(problem.help("no kind of model of a recipe takes text yet").into())
-                }
+                public::Loaded::Text(corpus) => text(loaded, &corpus),
             }
         }
     }
+}
+
+/// Windows over a text, of which the end is held back.
+fn text(loaded: &Loaded, corpus: &Corpus) -> Result<Raw> {
+    let recipe = &loaded.recipe;
+    if recipe.model.kind != Kind::Transformer {
+        let problem = loaded.problem("model.kind", "the data is a text, and this kind of model does not take one");
+        return Err(problem.help("set model.kind to \"transformer\"").into());
+    }
+    let context = recipe.data.context.unwrap_or(1);
+    let windows = |corpus: &Corpus, stride| {
+        let short = || {
+            let what =
+                format!("{} characters are fewer than a window of {context} and one more", corpus.tokens().len());
+            loaded.problem("data.context", what).help("give a smaller context, or a longer text")
+        };
+        let windows = corpus.windows(context).every(stride);
+        if windows.is_empty() { Err(short().into()) } else { Dataset::collect(&windows) }
+    };
+    let parts = recipe.data.held_back.map(|share| corpus.split(share)).transpose()?;
+    let (train, test) = match &parts {
+        Some((train, test)) => (train, Some(windows(test, context)?)),
+        None => (corpus, None),
+    };
+    let train = windows(train, recipe.data.stride.unwrap_or(context))?;
+    let characters = corpus.vocabulary().characters().iter().collect();
+    Ok(Raw { characters: Some(characters), ..Raw::new(TOKENS, train, test) })
 }
 
 fn table(data: &Data) -> Table {
@@ -222,7 +280,7 @@ fn arrays(data: &Data, path: &Path) -> Result<Dataset> {
 
 fn split(loaded: &Loaded, mut raw: Raw) -> Result<Raw> {
     let recipe = &loaded.recipe;
-    if let Some(share) = recipe.data.held_back {
+    if let Some(share) = recipe.data.held_back.filter(|_| raw.characters.is_none()) {
         if raw.test.is_some() {
             let problem = loaded.problem("data.held_back", "this data set has its own held-back samples");
             return Err(problem.help("remove it").into());
@@ -253,6 +311,13 @@ fn check_batch(loaded: &Loaded, raw: &Raw) -> Result<()> {
 
 /// What is to be predicted, which must be what the loss compares.
 fn output(loaded: &Loaded, raw: &Raw) -> Result<Output> {
+    if let Some(characters) = &raw.characters {
+        return Ok(Output::Text { characters: characters.clone() });
+    }
+    if loaded.recipe.model.kind == Kind::Transformer {
+        let problem = loaded.problem("model.kind", "a transformer learns from a text, and the data is none");
+        return Err(problem.help("set data.name to \"tinyshakespeare\", or model.kind to another").into());
+    }
     let has_labels = raw.train.columns().any(|(name, _)| name == LABEL);
     match (has_labels, loaded.recipe.loss.is_of_classes()) {
         (true, true) => classes(loaded, raw),
@@ -289,6 +354,9 @@ fn file_of(set: &Dataset) -> Option<Place> {
 }
 
 fn scaling(loaded: &Loaded, raw: &Raw) -> Result<Scaling> {
+    if raw.characters.is_some() {
+        return Ok(Scaling::Tokens);
+    }
     let bytes = raw.train.column(&raw.input)?.ty().dtype == DType::U8;
     Ok(match loaded.recipe.data.normalisation {
         Normalisation::None => Scaling::None,

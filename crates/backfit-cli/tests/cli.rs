@@ -12,5 +12,7 @@ mod predict;
 mod resume;
 #[path = "cli/runner.rs"]
 mod runner;
+#[path = "cli/text.rs"]
+mod text;
 #[path = "cli/train.rs"]
 mod train;

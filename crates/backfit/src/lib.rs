@@ -40,6 +40,7 @@
 //! * [`ir`], [`grad`], [`target`], [`train`]: the crates below, in full.
 
 pub mod datasets;
+pub mod models;
 pub mod nn;
 pub mod prelude;
 
@@ -59,7 +60,7 @@ pub use backfit_ir::{
     Type, Vjp,
 };
 pub use backfit_train::checkpoint::Checkpoint;
-pub use backfit_train::data::{Batch, Batches, Dataset, Normalizer, Position, Source, Split};
+pub use backfit_train::data::{Augment, Batch, Batches, Dataset, Normalizer, Position, Source, Split};
 pub use backfit_train::{
     Checkpoints, Compile, Compiled, EpochReport, Event, FitOptions, FitReport, Monitor, Report, Scalars, Schedule,
     StepOutput, Stopped, Trainer, WeightsReport,

@@ -6,13 +6,17 @@ use crate::interface::{Interface, Output};
 use crate::recipe::Loaded;
 use crate::run_folder::checkpoint_of;
 use crate::session;
+use crate::writer::Writer;
 use backfit::datasets::csv::Table;
 use backfit::datasets::{idx, images, npz};
 use backfit::{Dataset, Literal, Problem, Result};
 use serde_json::json;
 use std::path::Path;
 
-/// Prints a class or values for every sample of a file.
+/// How many characters a model of texts adds.
+const CHARACTERS: usize = 400;
+
+/// Prints a class or values for every sample of a file; of a text, how it may go on.
 ///
 /// # Errors
 /// No checkpoint; a file that cannot be read, or with samples that the model does not take.
@@ -20,6 +24,15 @@ pub fn run(args: &args::Predict, console: Console) -> Result<()> {
     let checkpoint = checkpoint_of(&args.run)?;
     let threads = args.threads.map(|n| format!("target.threads={n}"));
     let (loaded, interface) = session::of_checkpoint(&checkpoint, threads.as_slice())?;
+    if let Some(mut writer) = Writer::new(&loaded, &interface)? {
+        let mut trainer = session::compile(&loaded, &interface)?;
+        session::resume(&mut trainer, &checkpoint)?;
+        let start = std::fs::read_to_string(&args.input).map_err(|e| unreadable(&args.input, &e))?;
+        let text = writer.write(&trainer, &start, CHARACTERS)?;
+        console.event(&json!({"event": "text", "start": start, "text": text}));
+        console.say(format!("{start}{text}"));
+        return Ok(());
+    }
     let set = read(&loaded, &interface, &args.input)?;
     interface.check(&interface.input, &set)?;
     set.check_finite()?;
@@ -45,7 +58,7 @@ fn tell(console: Console, interface: &Interface, index: usize, row: &[f32]) {
             }));
             console.say(format!("{index}: {name}  ({:.1} %)", shares[best] * 100.0));
         }
-        Output::Values { .. } => {
+        Output::Values { .. } | Output::Text { .. } => {
             console.event(&json!({"event": "prediction", "sample": index, "values": row}));
             let values = row.iter().enumerate().map(|(i, value)| match interface.output.name(i) {
                 Some(name) => format!("{name} = {}", number(f64::from(*value))),
@@ -54,6 +67,10 @@ fn tell(console: Console, interface: &Interface, index: usize, row: &[f32]) {
             console.say(format!("{index}: {}", values.collect::<Vec<_>>().join("  ")));
         }
     }
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> Problem {
+    Problem::new("cannot read the samples").in_file(file).because(error.to_string())
 }
 
 fn softmax(logits: &[f32]) -> Vec<f64> {
@@ -93,8 +110,7 @@ fn read(loaded: &Loaded, interface: &Interface, file: &Path) -> Result<Dataset> 
 fn table(loaded: &Loaded, file: &Path) -> Result<Literal> {
     let data = &loaded.recipe.data;
     let delimiter = data.delimiter.unwrap_or(',');
-    let bytes = std::fs::read(file)
-        .map_err(|e| Problem::new("cannot read the samples").in_file(file).because(e.to_string()))?;
+    let bytes = std::fs::read(file).map_err(|e| unreadable(file, &e))?;
     let head = String::from_utf8_lossy(bytes.split(|&b| b == b'\n').next().unwrap_or_default()).into_owned();
     let present: Vec<&str> = head.split(delimiter).map(|name| name.trim().trim_matches('"')).collect();
     let answers = match data.name.as_deref() {

@@ -9,12 +9,16 @@ use crate::run_folder::{RunFolder, checkpoint_of};
 use crate::samples::{self, Samples};
 use crate::session;
 use crate::summary;
+use crate::writer::Writer;
 use backfit::{Checkpoints, FitOptions, Monitor, Result, Stopped, Trainer};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The least time between checkpoints of short epochs.
 const INTERVAL: Duration = Duration::from_secs(10);
+
+/// How much a model of texts shows of what it writes.
+const CHARACTERS: usize = 400;
 
 /// A run that is ready to start.
 struct Run {
@@ -83,7 +87,7 @@ fn prepare(args: &args::Train) -> Result<Run> {
         None => samples::load(&loaded)?,
     };
     let mut trainer = session::compile(&loaded, &samples.interface)?;
-    let batches = samples.train.batches(loaded.recipe.batch).seed(loaded.recipe.seed);
+    let batches = samples.batches(&loaded);
     if let Some(schedule) = &loaded.recipe.schedule {
         trainer = trainer.schedule(schedule.over(loaded.recipe.epochs * batches.per_epoch()));
     }
@@ -95,12 +99,30 @@ fn prepare(args: &args::Train) -> Result<Run> {
     Ok(Run { loaded, samples, trainer, resumed })
 }
 
+/// Trains. A model of texts shows after every epoch what it writes.
 fn fit(run: &mut Run, folder: &RunFolder, recorder: &mut Recorder) -> Result<Stopped> {
+    let epochs = run.loaded.recipe.epochs;
+    let Some(mut writer) = Writer::new(&run.loaded, &run.samples.interface)? else {
+        return fit_until(run, folder, recorder, epochs);
+    };
+    loop {
+        let done = run.trainer.continued(run.samples.batches(&run.loaded))?.position().epoch;
+        let stopped = fit_until(run, folder, recorder, (done + 1).min(epochs))?;
+        if stopped != Stopped::Interrupted {
+            recorder.wrote(&writer.begin(&run.trainer, CHARACTERS)?, run.trainer.steps());
+        }
+        if stopped != Stopped::Done || done + 1 >= epochs {
+            return Ok(stopped);
+        }
+    }
+}
+
+fn fit_until(run: &mut Run, folder: &RunFolder, recorder: &mut Recorder, epochs: u64) -> Result<Stopped> {
     let recipe = &run.loaded.recipe;
     let early = recipe.early_stop.as_ref();
     let name = early.map_or_else(|| "loss".to_owned(), |e| e.monitor.clone());
     let options = FitOptions {
-        epochs: recipe.epochs,
+        epochs,
         validation: run.samples.test.clone(),
         monitor: Monitor { maximise: name == "accuracy", name },
         patience: early.map(|e| e.patience),
@@ -110,6 +132,5 @@ fn fit(run: &mut Run, folder: &RunFolder, recorder: &mut Recorder) -> Result<Sto
         stop: Some(interrupt::listen()?),
         ..FitOptions::default()
     };
-    let batches = run.samples.train.batches(recipe.batch).seed(recipe.seed);
-    Ok(run.trainer.fit(batches, options)?.stopped)
+    Ok(run.trainer.fit(run.samples.batches(&run.loaded), options)?.stopped)
 }

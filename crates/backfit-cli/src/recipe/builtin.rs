@@ -6,7 +6,7 @@ macro_rules! recipes {
     };
 }
 
-recipes!["digits", "digits-cnn", "iris", "sine", "mnist", "mnist-cnn"];
+recipes!["digits", "digits-cnn", "iris", "sine", "mnist", "mnist-cnn", "cifar10-cnn", "char-lm"];
 
 /// Their names.
 pub fn names() -> impl Iterator<Item = &'static str> {

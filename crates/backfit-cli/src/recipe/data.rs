@@ -26,10 +26,19 @@ pub struct Data {
     /// Two files in IDX: images and labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idx: Option<[PathBuf; 2]>,
+    /// A text in UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<PathBuf>,
+    /// Characters that a model of a text sees at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
+    /// Characters from the start of one sample of a text to the next; as many as the context unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stride: Option<usize>,
     /// What is held back, in the same format: a path, or two for `idx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<Paths>,
-    /// Instead, the share of the samples that is held back.
+    /// Instead, the share of the samples that is held back; of a text its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_back: Option<f64>,
     /// The array that goes into the model, of `npz`; `x` unless given.
@@ -56,6 +65,12 @@ pub struct Data {
     /// Takes only so many samples to train on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub take: Option<usize>,
+    /// Mirrors images at random while training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<bool>,
+    /// Moves images by up to so many pixels at random while training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shift: Option<usize>,
 }
 
 /// One path or two.
@@ -88,7 +103,7 @@ impl Data {
             let joined = folder.join(&*path);
             *path = std::path::absolute(&joined).unwrap_or(joined);
         };
-        let singles = [&mut self.dir, &mut self.csv, &mut self.npz, &mut self.images];
+        let singles = [&mut self.dir, &mut self.csv, &mut self.npz, &mut self.images, &mut self.text];
         singles.into_iter().flatten().for_each(resolve);
         self.idx.iter_mut().flatten().for_each(resolve);
         match &mut self.test {
@@ -100,9 +115,10 @@ impl Data {
 
     /// Checks every value, as far as no file is needed.
     pub fn check(&self, c: &mut Checks) {
-        let ways = [self.name.is_some(), self.csv.is_some(), self.npz.is_some(), self.images.is_some()];
-        let count = ways.iter().filter(|w| **w).count() + usize::from(self.idx.is_some());
-        let help = "give exactly one of data.name, data.csv, data.npz, data.images and data.idx";
+        let paths = [&self.csv, &self.npz, &self.images, &self.text];
+        let count =
+            paths.into_iter().flatten().count() + usize::from(self.name.is_some()) + usize::from(self.idx.is_some());
+        let help = "give exactly one of data.name, data.csv, data.npz, data.images, data.text and data.idx";
         c.require(count == 1, "data", format_args!("{count} sources of data"), help);
         if self.name.is_none() {
             c.unused(&self.dir, "data.dir", "files", "give the path of the files themselves");
@@ -133,6 +149,10 @@ impl Data {
         c.require(fits, "data.test", "it needs as many paths as the data itself", &format!("give {paths}"));
         c.require(self.classes != Some(0), "data.classes", "0 classes", "give the number of classes, or leave it out");
         c.require(self.take != Some(0), "data.take", "0 samples", "give at least 1, or leave it out");
+        c.require(self.context != Some(0), "data.context", "0 characters", "give a number such as 128");
+        c.require(self.stride != Some(0), "data.stride", "0 characters", "give at least 1, or leave it out");
+        let small = self.shift.is_none_or(|pixels| pixels <= 1024);
+        c.require(small, "data.shift", "more than 1024 pixels", "give a number such as 4, or leave it out");
         let plain = self.delimiter.is_none_or(|d| d.is_ascii() && d != '\n' && d != '"');
         c.require(plain, "data.delimiter", "it must be one ASCII character", "give \",\" or \";\" or \"\\t\"");
     }

@@ -16,7 +16,7 @@ mod tests;
 
 use backfit::{Error, Policy, Problem, Result};
 use data::Data;
-use model::{Loss, Model};
+use model::{Kind, Loss, Model};
 use optimizer::{EarlyStop, Optimizer, Schedule};
 use serde::{Deserialize, Serialize};
 use source::Source;
@@ -142,11 +142,40 @@ pub fn check(source: Source) -> Result<Loaded> {
     recipe.model.check(c);
     recipe.loss.check(c);
     recipe.data.check(c);
+    recipe.check_text(c);
     recipe.optimizer.check(c);
     recipe.schedule.iter().for_each(|s| s.check(c));
     recipe.early_stop.iter().for_each(|s| s.check(&recipe.loss, c));
     let problems = checks.problems;
     Error::from_problems(problems).map_or(Ok(Loaded { recipe, source }), Err)
+}
+
+impl Recipe {
+    /// What a text needs of the tables, and what only a text may have.
+    fn check_text(&self, c: &mut Checks) {
+        let (data, help) = (&self.data, "remove it, or set model.kind to \"transformer\"");
+        if self.model.kind != Kind::Transformer {
+            let by = "this kind of model";
+            c.unused(&data.text, "data.text", by, help);
+            c.unused(&data.context, "data.context", by, help);
+            c.unused(&data.stride, "data.stride", by, help);
+            return;
+        }
+        let named = data.name.is_some() || data.text.is_some();
+        c.require(
+            named,
+            "data",
+            "a transformer learns from a text",
+            "give data.text, or data.name = \"tinyshakespeare\"",
+        );
+        let context = data.context.is_some();
+        c.require(context, "data.context", "a transformer needs a context", "such as context = 128");
+        let characters = self.loss.is_of_classes();
+        c.require(characters, "loss.name", "characters are classes", "set loss.name to \"cross_entropy\"");
+        c.unused(&data.test, "data.test", "a text", "give data.held_back, the share of the text to hold back");
+        c.unused(&data.mirror, "data.mirror", "a text", "remove it");
+        c.unused(&data.shift, "data.shift", "a text", "remove it");
+    }
 }
 
 impl Loaded {

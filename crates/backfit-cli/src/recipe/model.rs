@@ -24,9 +24,30 @@ pub struct Model {
     /// Between layers, of `mlp` and `cnn`; relu unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activation: Option<Activation>,
+    /// Between a convolution and its activation, of `cnn`; nothing unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub norm: Option<Norm>,
     /// The share of hidden values that are dropped in training, of `mlp` and `cnn`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f64>,
+    /// Number of blocks, of `transformer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<usize>,
+    /// Features of a position, of `transformer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
+    /// Heads of attention, of `transformer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heads: Option<usize>,
+    /// Heads of keys and values, of `transformer`; as many as heads unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kv_heads: Option<usize>,
+    /// Features within the feed-forward networks, of `transformer`; about 8/3 of the width unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<usize>,
+    /// Whether the head's weight is the embedding's, of `transformer`; it is unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tied: Option<bool>,
 }
 
 /// An architecture.
@@ -41,6 +62,23 @@ pub enum Kind {
     Polynomial,
     /// One linear layer.
     Linear,
+    /// A decoder-only transformer that predicts the next character of a text.
+    Transformer,
+}
+
+/// A normalisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Norm {
+    /// Over the batch, for every channel.
+    Batch,
+    /// Over groups of eight channels, for every sample.
+    Group,
+}
+
+impl Norm {
+    /// Channels of a group.
+    pub const GROUP: usize = 8;
 }
 
 /// An activation.
@@ -115,9 +153,22 @@ impl Model {
             c.unused(&self.channels, "model.channels", by, "remove it, or set model.kind to \"cnn\"");
             c.unused(&self.kernel, "model.kernel", by, "remove it, or set model.kind to \"cnn\"");
         }
-        if self.kind == Kind::Cnn {
-            let some = self.channels.as_ref().is_some_and(|c| !c.is_empty());
-            c.require(some, "model.channels", "a cnn needs at least one convolution", "such as channels = [16, 32]");
+        match self.kind {
+            Kind::Cnn => self.check_cnn(c),
+            Kind::Transformer => self.check_transformer(c),
+            _ => c.unused(&self.norm, "model.norm", "this kind of model", "remove it, or set model.kind to \"cnn\""),
+        }
+        if self.kind != Kind::Transformer {
+            let (by, help) = ("this kind of model", "remove it, or set model.kind to \"transformer\"");
+            let sizes = [
+                ("model.blocks", &self.blocks),
+                ("model.width", &self.width),
+                ("model.heads", &self.heads),
+                ("model.kv_heads", &self.kv_heads),
+                ("model.hidden", &self.hidden),
+            ];
+            sizes.into_iter().for_each(|(key, value)| c.unused(value, key, by, help));
+            c.unused(&self.tied, "model.tied", by, help);
         }
         match (self.kind, self.degree) {
             (Kind::Polynomial, degree) => c.require(
@@ -136,6 +187,41 @@ impl Model {
         c.require(odd, "model.kernel", "the side of a kernel must be odd and at most 31", "give 3 or 5");
         let share = self.dropout.is_none_or(|d| (0.0..1.0).contains(&d));
         c.require(share, "model.dropout", "the share must be at least 0 and below 1", "give a share such as 0.1");
+    }
+
+    fn check_cnn(&self, c: &mut Checks) {
+        let channels = self.channels.as_deref().unwrap_or_default();
+        let none = channels.is_empty();
+        c.require(!none, "model.channels", "a cnn needs at least one convolution", "such as channels = [16, 32]");
+        let group = Norm::GROUP;
+        let divides = self.norm != Some(Norm::Group) || channels.iter().all(|n| n % group == 0);
+        let what = format_args!("groups of {group} channels do not divide them");
+        c.require(
+            divides,
+            "model.channels",
+            what,
+            &format!("give multiples of {group}, or set model.norm to \"batch\""),
+        );
+    }
+
+    fn check_transformer(&self, c: &mut Checks) {
+        let help = "such as blocks = 4, width = 128, heads = 4";
+        c.unused(&self.norm, "model.norm", "a transformer", "remove it");
+        for (key, value, most) in [
+            ("model.blocks", self.blocks, 1024),
+            ("model.width", self.width, WIDEST),
+            ("model.heads", self.heads, 1024),
+        ] {
+            let sound = value.is_some_and(|n| (1..=most).contains(&n));
+            c.require(sound, key, format_args!("a transformer needs a number from 1 to {most}"), help);
+        }
+        let (heads, kv_heads) = (self.heads.unwrap_or(1).max(1), self.kv_heads.or(self.heads).unwrap_or(1));
+        let even = self.width.is_none_or(|width| width % (2 * heads) == 0);
+        c.require(even, "model.width", "every head needs an even number of features", "give a multiple of 2 · heads");
+        let shared = kv_heads > 0 && heads % kv_heads == 0;
+        c.require(shared, "model.kv_heads", "it does not divide the heads", "give a divisor of model.heads");
+        let sound = self.hidden.is_none_or(|n| (1..=WIDEST).contains(&n));
+        c.require(sound, "model.hidden", "the width must be from 1 to 1048576", "correct or remove it");
     }
 }
 

@@ -39,6 +39,19 @@ impl Tensor {
             .with("offset", options.offset);
         self.compose(&DEF, &[], attributes)
     }
+
+    /// One row, `[*, 1, D]`, turned as row `position` of [`rotary_embedding`](Tensor::rotary_embedding) would be, where
+    /// `position` is an integer scalar from 0 to `length` − 1 that is only known in a run.
+    #[track_caller]
+    pub fn rotary_embedding_at(&self, position: &Tensor, length: usize, options: Rotary) -> Tensor {
+        if self.rank() < 2 || self.dim(-2) != 1 || !self.dim(-1).is_multiple_of(2) {
+            return self.fail(format!("rotary_embedding_at: x is {}; it must have the axes [*, 1, D], D even", self.ty()));
+        }
+        let half = self.dim(-1) / 2;
+        let zero = self.graph().scalar(position.dtype(), 0.0);
+        let row = |table: Tensor| table.dynamic_slice(&[position, &zero], &[1, half]);
+        turn(self, angles(&self.widen(), length, options).map(row), options.interleaved)
+    }
 }
 
 fn check(types: &[Type], attributes: &Attributes) -> Result<(), String> {
@@ -52,28 +65,41 @@ fn check(types: &[Type], attributes: &Attributes) -> Result<(), String> {
     }
 }
 
-/// Turns pairs forward (`sign` 1) or back (−1).
-fn turn(x: &Tensor, attributes: &Attributes, sign: f64) -> Tensor {
-    let interleaved = accepted(attributes.bool("interleaved"));
+fn options(attributes: &Attributes) -> Rotary {
+    Rotary {
+        base: accepted(attributes.float("base")),
+        interleaved: accepted(attributes.bool("interleaved")),
+        offset: accepted(attributes.size("offset")),
+    }
+}
+
+/// Turns the rows of x forward (`sign` 1) or back (−1).
+fn turn_rows(x: &Tensor, attributes: &Attributes, sign: f64) -> Tensor {
+    let options = options(attributes);
+    let [cos, sin] = angles(&x.widen(), x.dim(-2), options);
+    turn(x, [cos, &sin * sign], options.interleaved)
+}
+
+/// Turns pairs by the angles of these cosines and sines, `[S, D/2]`.
+fn turn(x: &Tensor, [cos, sin]: [Tensor; 2], interleaved: bool) -> Tensor {
     let wide = x.widen();
-    let (rows, half) = (x.dim(-2), x.dim(-1) / 2);
+    let half = x.dim(-1) / 2;
     let lead = &x.shape()[..x.rank() - 1];
     // The two members of a pair along an axis of their own: the last one, or the one before it.
     let (split, axis) = if interleaved { ([half, 2], -1) } else { ([2, half], -2) };
     let pairs = wide.reshape([lead, &split].concat());
     let part = |i| pairs.narrow(axis, i, 1).reshape([lead, &[half]].concat());
     let (a, b) = (part(0), part(1));
-    let [cos, sin] = angles(&wide, rows, half, attributes);
-    let sin = &sin * sign;
     let turned = [&a * &cos - &b * &sin, &b * &cos + &a * &sin];
     let unit = if interleaved { [half, 1] } else { [1, half] };
     let members = turned.map(|t| t.reshape([lead, &unit].concat()));
     x.graph().concatenate(&[&members[0], &members[1]], axis).reshape(x.shape()).cast(x.dtype())
 }
 
-/// Cosines and sines, `[S, D/2]`.
-fn angles(x: &Tensor, rows: usize, half: usize, attributes: &Attributes) -> [Tensor; 2] {
-    let (base, offset) = (accepted(attributes.float("base")), accepted(attributes.size("offset")));
+/// Cosines and sines of x's dtype, `[rows, D/2]`.
+fn angles(x: &Tensor, rows: usize, options: Rotary) -> [Tensor; 2] {
+    let Rotary { base, offset, .. } = options;
+    let half = x.dim(-1) / 2;
     let ty = Type::new(x.dtype(), [rows, half]);
     let angle = |i: usize| (offset + i / half) as f64 * libm::pow(base, -2.0 * (i % half) as f64 / (2 * half) as f64);
     [libm::cos, libm::sin].map(|f| {
@@ -86,8 +112,8 @@ fn angles(x: &Tensor, rows: usize, half: usize, attributes: &Attributes) -> [Ten
 pub static DEF: OpDef = OpDef {
     name: "rotary_embedding",
     formula: "(a, b) → (a cos θ − b sin θ, b cos θ + a sin θ), θ = position · base^(−2i/D)",
-    kind: rules(check, |b: &Body| vec![turn(&b.operands[0], b.attributes, 1.0)]),
-    derivative: Derivative::Rule(|vjp: &Vjp| vec![Some(turn(vjp.cotangent(), vjp.attributes, -1.0))]),
+    kind: rules(check, |b: &Body| vec![turn_rows(&b.operands[0], b.attributes, 1.0)]),
+    derivative: Derivative::Rule(|vjp: &Vjp| vec![Some(turn_rows(vjp.cotangent(), vjp.attributes, -1.0))]),
     tolerance: Tolerance::Norm(4.0),
     onnx: &[],
     samples: || {

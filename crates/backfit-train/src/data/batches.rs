@@ -1,5 +1,6 @@
 //! Samples in batches of one fixed size.
 
+use super::Augment;
 use super::order;
 use backfit_ir::{DType, Literal, Problem, Result, Shape, Type};
 use std::fmt;
@@ -144,6 +145,7 @@ pub struct Batches<S> {
     shuffled: bool,
     drop_last: bool,
     mask: DType,
+    augment: Option<Augment>,
     position: Position,
     plan: Option<Plan>,
     ended: bool,
@@ -155,6 +157,8 @@ struct Plan {
     layout: Vec<(String, Type)>,
     order: Vec<usize>,
     order_is_of: Option<u64>,
+    /// The column that is augmented, its type, and room for one sample of it.
+    augmented: Option<(usize, Type, Vec<u8>)>,
 }
 
 /// Settings.
@@ -170,6 +174,7 @@ impl<S: Source> Batches<S> {
             shuffled: true,
             drop_last: false,
             mask: DType::F32,
+            augment: None,
             position: Position::default(),
             plan: None,
             ended: false,
@@ -201,6 +206,11 @@ impl<S: Source> Batches<S> {
         Batches { mask: dtype, plan: None, ..self }
     }
 
+    /// Changes images at random; see [`Augment`].
+    pub fn augment(self, augment: Augment) -> Self {
+        Batches { augment: Some(augment), plan: None, ..self }
+    }
+
     /// Goes on from a position that [`Batches::position`] gave.
     pub fn resume(self, position: Position) -> Self {
         Batches { position, ended: false, ..self }
@@ -222,7 +232,8 @@ impl<S: Source> Batches<S> {
     pub fn identity(&self) -> String {
         let Batches { size, seed, shuffled, drop_last, .. } = self;
         let samples = self.source.len();
-        format!("samples={samples} batch={size} seed={seed} shuffled={shuffled} drop_last={drop_last}")
+        let order = format!("samples={samples} batch={size} seed={seed} shuffled={shuffled} drop_last={drop_last}");
+        self.augment.iter().fold(order, |order, augment| format!("{order} {}", augment.identity()))
     }
 }
 
@@ -234,7 +245,7 @@ impl<S: Source> Batches<S> {
     /// # Errors
     /// Settings that cannot be: an empty source, a batch of 0, `drop_last` with fewer samples than one
     /// batch, a mask that is neither f32 nor bool, a column already named `valid`, a position beyond
-    /// the batches of an epoch.
+    /// the batches of an epoch, a column to augment that holds no images.
     pub fn next_into(&mut self, batch: &mut Batch) -> Result<bool> {
         let mut plan = match self.plan.take() {
             Some(plan) => plan,
@@ -250,7 +261,7 @@ impl<S: Source> Batches<S> {
                 self.arrange(&mut plan, epoch);
             }
             shape_to(batch, &plan.layout);
-            self.fill(batch, &plan.order);
+            self.fill(batch, &mut plan);
             batch.position = self.position;
             let last = number + 1 == self.per_epoch();
             self.position = Position { epoch: epoch + u64::from(last), batch: if last { 0 } else { number + 1 } };
@@ -275,8 +286,10 @@ impl<S: Source> Batches<S> {
         if !matches!(self.mask, DType::F32 | DType::Bool) {
             return refuse(format!("a mask of dtype {}", self.mask), "a mask is f32 or bool");
         }
+        let columns = self.source.columns();
+        let augmented = self.augmented(&columns)?;
         let mut layout = Vec::new();
-        for (name, ty) in self.source.columns() {
+        for (name, ty) in columns {
             if name == VALID {
                 let what = format!("the data has a column named '{VALID}'");
                 return refuse(what, "rename it: this is the name of the mask of padding rows");
@@ -291,7 +304,14 @@ impl<S: Source> Batches<S> {
             layout.push((name, ty.with_shape(shape)));
         }
         layout.push((VALID.to_string(), Type::new(self.mask, [self.size])));
-        Ok(Plan { layout, order: (0..samples).collect(), order_is_of: None })
+        Ok(Plan { layout, order: (0..samples).collect(), order_is_of: None, augmented })
+    }
+
+    fn augmented(&self, columns: &[(String, Type)]) -> Result<Option<(usize, Type, Vec<u8>)>> {
+        let Some(augment) = &self.augment else { return Ok(None) };
+        augment.check(columns)?;
+        let found = columns.iter().enumerate().find(|(_, (name, _))| name == augment.column());
+        Ok(found.map(|(number, (_, ty))| (number, ty.clone(), vec![0; ty.bytes()])))
     }
 
     fn beyond_the_epoch(&self) -> backfit_ir::Error {
@@ -309,7 +329,8 @@ impl<S: Source> Batches<S> {
         plan.order_is_of = Some(epoch);
     }
 
-    fn fill(&self, batch: &mut Batch, order: &[usize]) {
+    fn fill(&self, batch: &mut Batch, plan: &mut Plan) {
+        let Plan { order, augmented, .. } = plan;
         let start = self.position.batch as usize * self.size;
         let rows = &order[start..order.len().min(start + self.size)];
         batch.samples = rows.len();
@@ -318,7 +339,14 @@ impl<S: Source> Batches<S> {
             let width = column.bytes.len() / self.size;
             for row in 0..self.size {
                 let out = &mut column.bytes[row * width..(row + 1) * width];
-                self.source.read(*rows.get(row).unwrap_or(&rows[0]), number, out);
+                let sample = *rows.get(row).unwrap_or(&rows[0]);
+                match (&self.augment, &mut *augmented) {
+                    (Some(augment), Some((column, ty, image))) if *column == number => {
+                        self.source.read(sample, number, image);
+                        augment.apply(ty, image, out, [self.seed, self.position.epoch, sample as u64]);
+                    }
+                    _ => self.source.read(sample, number, out),
+                }
             }
         }
         write_mask(&mut mask.bytes, self.mask, rows.len());

@@ -64,6 +64,29 @@ impl Dataset {
         Ok(set)
     }
 
+    /// All samples of a source, in memory.
+    ///
+    /// ```
+    /// use backfit_train::data::{Dataset, text::Corpus};
+    /// let windows = Dataset::collect(&Corpus::of("to be or not").windows(4).every(4))?;
+    /// assert_eq!(windows.column("x")?.ty().to_string(), "i32[2,4]");
+    /// # Ok::<(), backfit_ir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Dataset::new`].
+    pub fn collect(source: &dyn Source) -> Result<Self> {
+        let samples = source.len();
+        let columns = source.columns().into_iter().enumerate().map(|(number, (name, ty))| {
+            let width = ty.bytes();
+            let mut bytes = vec![0; samples * width];
+            (0..samples).for_each(|i| source.read(i, number, &mut bytes[i * width..(i + 1) * width]));
+            let dims = [&[samples], ty.shape.dims()].concat();
+            (name, Literal::from_bytes(ty.with_shape(dims), bytes).expect("every sample was read"))
+        });
+        Dataset::new(columns)
+    }
+
     /// The same with one more column, or with another one in its place where the name is taken.
     ///
     /// # Errors

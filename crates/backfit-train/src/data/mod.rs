@@ -7,10 +7,12 @@
 //! | [`idx`], [`npz`], [`csv`], [`images`], [`cifar`], [`text`] | one file format each |
 //! | [`Dataset`], [`Normalizer`] | columns in memory; statistics of the training part |
 //! | [`Batches`] | batches of one size, shuffled by (seed, epoch), resumable |
+//! | [`Augment`] | images that are mirrored and shifted at random |
 //!
 //! Every number in a file is untrusted: a reader never allocates what a header merely claims, and a
 //! damaged file is an error that names the file, the place in it, and what was expected there.
 
+mod augment;
 mod batches;
 pub mod bundled;
 mod checks;
@@ -27,6 +29,7 @@ pub mod public;
 mod reshape;
 pub mod text;
 
+pub use augment::Augment;
 pub use batches::{Batch, Batches, Position, Source};
 pub use dataset::{Dataset, Split};
 pub use normalize::Normalizer;

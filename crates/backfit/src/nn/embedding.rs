@@ -53,8 +53,14 @@ impl Embedding {
     /// Builds the layer.
     #[track_caller]
     pub fn apply(&self, g: &Graph, ids: &Tensor) -> Tensor {
+        self.table(g).embedding(ids)
+    }
+
+    /// Builds the table `[entries, features]` alone, for a head that shares it:
+    /// `x.linear(&table, None)` beside `table.embedding(&ids)`.
+    #[track_caller]
+    pub fn table(&self, g: &Graph) -> Tensor {
         let _scope = g.enter(&self.name);
-        let ty = Type::new(self.dtype, [self.entries, self.features]);
-        g.weight("weight", ty, self.init.clone()).embedding(ids)
+        g.weight("weight", Type::new(self.dtype, [self.entries, self.features]), self.init.clone())
     }
 }

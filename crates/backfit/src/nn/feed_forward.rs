@@ -1,6 +1,6 @@
 //! The two-layer networks of transformers.
 
-use super::Linear;
+use super::NormalInit;
 use backfit_ir::{Graph, Tensor};
 
 /// `fc2(gelu(fc1(x)))` over the last axis, with `hidden` features between.
@@ -30,12 +30,13 @@ pub struct FeedForward {
     hidden: usize,
     activation: fn(&Tensor) -> Tensor,
     bias: bool,
+    init: Option<NormalInit>,
 }
 
 impl FeedForward {
     /// With GELU and biases.
     pub fn new(name: &str, hidden: usize) -> Self {
-        FeedForward { name: name.to_owned(), hidden, activation: Tensor::gelu, bias: true }
+        FeedForward { name: name.to_owned(), hidden, activation: Tensor::gelu, bias: true, init: None }
     }
 
     /// Another activation.
@@ -48,13 +49,18 @@ impl FeedForward {
         FeedForward { bias, ..self }
     }
 
+    /// Weights that start normally distributed; biases start at zero.
+    pub fn init(self, init: NormalInit) -> Self {
+        FeedForward { init: Some(init), ..self }
+    }
+
     /// Builds the layer.
     #[track_caller]
     pub fn apply(&self, g: &Graph, x: &Tensor) -> Tensor {
         let _scope = g.enter(&self.name);
-        let hidden = Linear::new("fc1", self.hidden).bias(self.bias).apply(g, x);
+        let hidden = NormalInit::linear(self.init, "fc1", self.hidden).bias(self.bias).apply(g, x);
         let hidden = (self.activation)(&hidden);
-        Linear::new("fc2", x.dim(-1)).bias(self.bias).apply(g, &hidden)
+        NormalInit::residual_linear(self.init, "fc2", x.dim(-1)).bias(self.bias).apply(g, &hidden)
     }
 }
 
@@ -79,17 +85,18 @@ pub fn swiglu(g: &Graph, name: &str, x: &Tensor, hidden: usize) -> Tensor {
 /// let x = g.input("x", F32, [8, 64]);
 /// assert_eq!(nn::SwiGlu::new("mlp", 192).bias(true).apply(&g, &x).ty(), x.ty());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SwiGlu {
     name: String,
     hidden: usize,
     bias: bool,
+    init: Option<NormalInit>,
 }
 
 impl SwiGlu {
     /// Without biases.
     pub fn new(name: &str, hidden: usize) -> Self {
-        SwiGlu { name: name.to_owned(), hidden, bias: false }
+        SwiGlu { name: name.to_owned(), hidden, bias: false, init: None }
     }
 
     /// With or without biases.
@@ -97,12 +104,17 @@ impl SwiGlu {
         SwiGlu { bias, ..self }
     }
 
+    /// Weights that start normally distributed; biases start at zero.
+    pub fn init(self, init: NormalInit) -> Self {
+        SwiGlu { init: Some(init), ..self }
+    }
+
     /// Builds the layer.
     #[track_caller]
     pub fn apply(&self, g: &Graph, x: &Tensor) -> Tensor {
         let _scope = g.enter(&self.name);
-        let gate = Linear::new("gate", self.hidden).bias(self.bias).apply(g, x).silu();
-        let up = Linear::new("up", self.hidden).bias(self.bias).apply(g, x);
-        Linear::new("down", x.dim(-1)).bias(self.bias).apply(g, &(&gate * &up))
+        let gate = NormalInit::linear(self.init, "gate", self.hidden).bias(self.bias).apply(g, x).silu();
+        let up = NormalInit::linear(self.init, "up", self.hidden).bias(self.bias).apply(g, x);
+        NormalInit::residual_linear(self.init, "down", x.dim(-1)).bias(self.bias).apply(g, &(&gate * &up))
     }
 }

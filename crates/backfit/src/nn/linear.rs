@@ -30,12 +30,13 @@ pub struct Linear {
     out_features: usize,
     bias: bool,
     init: Option<Init>,
+    bias_init: Option<Init>,
 }
 
 impl Linear {
     /// A layer with a bias.
     pub fn new(name: &str, out_features: usize) -> Self {
-        Linear { name: name.to_owned(), out_features, bias: true, init: None }
+        Linear { name: name.to_owned(), out_features, bias: true, init: None, bias_init: None }
     }
 
     /// With or without a bias.
@@ -48,6 +49,11 @@ impl Linear {
         Linear { init: Some(init), ..self }
     }
 
+    /// Another start of the bias.
+    pub fn bias_init(self, init: Init) -> Self {
+        Linear { bias_init: Some(init), ..self }
+    }
+
     /// Builds the layer.
     #[track_caller]
     pub fn apply(&self, g: &Graph, x: &Tensor) -> Tensor {
@@ -56,7 +62,8 @@ impl Linear {
         let default = Init::fan_in_uniform(inputs);
         let init = self.init.clone().unwrap_or_else(|| default.clone());
         let weight = g.weight("weight", Type::new(dtype, [outputs, inputs]), init);
-        let bias = if self.bias { Some(g.weight("bias", Type::new(dtype, [outputs]), default)) } else { None };
+        let bias_init = self.bias_init.clone().unwrap_or(default);
+        let bias = if self.bias { Some(g.weight("bias", Type::new(dtype, [outputs]), bias_init)) } else { None };
         x.linear(&weight, bias.as_ref())
     }
 }

@@ -1,9 +1,9 @@
 //! Self-attention with several heads.
 
-use super::Linear;
+use super::{NormalInit, RmsNorm};
 use backfit_ir::ops::rotary_embedding::Rotary;
 use backfit_ir::ops::scaled_dot_product_attention::Attention;
-use backfit_ir::{Graph, Tensor};
+use backfit_ir::{DType, Graph, Init, Tensor, Type};
 
 /// Self-attention over `[B, S, E]` with linear layers `q`, `k`, `v` and `o`; every position sees every other.
 ///
@@ -32,17 +32,55 @@ pub struct MultiHeadAttention {
     name: String,
     heads: usize,
     kv_heads: usize,
+    head_width: Option<usize>,
+    head_norm: Option<f64>,
     causal: bool,
     rotary: Option<Rotary>,
     bias: bool,
+    init: Option<NormalInit>,
     mask: Option<Tensor>,
+}
+
+/// What a layer that decodes knows of the tokens before.
+#[derive(Clone, Copy, Debug)]
+pub struct Past<'a> {
+    /// How many there are: an `i32` scalar below `length`.
+    pub position: &'a Tensor,
+    /// The most tokens that are ever read.
+    pub length: usize,
 }
 
 impl MultiHeadAttention {
     /// As many key and value heads as query heads, with biases.
     pub fn new(name: &str, heads: usize) -> Self {
-        let name = name.to_owned();
-        MultiHeadAttention { name, heads, kv_heads: heads, causal: false, rotary: None, bias: true, mask: None }
+        MultiHeadAttention {
+            name: name.to_owned(),
+            heads,
+            kv_heads: heads,
+            head_width: None,
+            head_norm: None,
+            causal: false,
+            rotary: None,
+            bias: true,
+            init: None,
+            mask: None,
+        }
+    }
+
+    /// Features of a head; E / heads unless set.
+    pub fn head_width(self, width: usize) -> Self {
+        MultiHeadAttention { head_width: Some(width), ..self }
+    }
+
+    /// Brings every head's queries and keys to root mean square 1 with this ε, scaled by weights `q_norm` and
+    /// `k_norm` of a head's width, before they are turned: as Qwen3 has it.
+    pub fn head_norm(self, epsilon: f64) -> Self {
+        MultiHeadAttention { head_norm: Some(epsilon), ..self }
+    }
+
+    /// Weights that start normally distributed; biases start at zero.
+    pub fn init(self, init: NormalInit) -> Self {
+        MultiHeadAttention { init: Some(init), ..self }
     }
 
     /// Fewer heads of keys and values, each shared by a group of query heads.
@@ -73,34 +111,89 @@ impl MultiHeadAttention {
     /// Builds the layer.
     #[track_caller]
     pub fn apply(&self, g: &Graph, x: &Tensor) -> Tensor {
-        let &[batch, length, features] = x.shape().dims() else {
-            return x.fail(format!("attention: x is {}; it must have the axes [B, S, E]", x.ty()));
+        let width = match self.width(x) {
+            Ok(width) => width,
+            Err(poison) => return poison,
         };
-        let (heads, kv_heads) = (self.heads, self.kv_heads);
-        if heads == 0 || features % heads != 0 {
-            return x.fail(format!("attention: {heads} heads do not divide the {features} features of {}", x.ty()));
-        }
-        if kv_heads == 0 || heads % kv_heads != 0 {
-            return x.fail(format!("attention: {kv_heads} heads of keys do not divide {heads} heads of queries"));
-        }
         let _scope = g.enter(&self.name);
-        let width = features / heads;
-        let project = |name: &str, heads: usize| Linear::new(name, heads * width).bias(self.bias);
-        let q = self.turned(split(&project("q", heads).apply(g, x), width));
-        let k = self.turned(split(&project("k", kv_heads).apply(g, x), width));
-        let v = split(&project("v", kv_heads).apply(g, x), width);
+        let [q, k, v] = self.projected(g, x, width);
+        let (q, k) = (self.turned(q, None), self.turned(k, None));
         let options = Attention { mask: self.mask.as_ref(), causal: self.causal, scale: None };
-        let mixed = q.scaled_dot_product_attention(&k, &v, options);
-        let joined = mixed.transpose(&[0, 2, 1, 3]).reshape([batch, length, features]);
-        project("o", heads).apply(g, &joined)
+        self.joined(g, &q.scaled_dot_product_attention(&k, &v, options), x.dim(-1))
+    }
+
+    /// Builds the layer for the next token alone, `[B, 1, E]`: keys and values of those before are kept in the states
+    /// `key` and `value`, `[B, kv_heads, length, width]`. What it computes is what a causal layer computes for that row.
+    #[track_caller]
+    pub fn decode(&self, g: &Graph, x: &Tensor, past: Past) -> Tensor {
+        let width = match self.width(x) {
+            Ok(width) => width,
+            Err(poison) => return poison,
+        };
+        let _scope = g.enter(&self.name);
+        let [q, k, v] = self.projected(g, x, width);
+        let (q, k) = (self.turned(q, Some(past)), self.turned(k, Some(past)));
+        let ty = Type::new(x.dtype(), [x.dim(0), self.kv_heads, past.length, width]);
+        let [keys, values] = [("key", k), ("value", v)].map(|(name, new)| {
+            let old = g.state(name, ty.clone(), Init::ZEROS);
+            let zero = g.scalar(DType::I32, 0.0);
+            let all = old.dynamic_update_slice(&new, &[&zero, &zero, past.position, &zero]);
+            g.update(&old, &all);
+            all
+        });
+        let seen = g.iota(DType::I32, [1, past.length], 1).le(past.position);
+        let mask = seen.select(&g.scalar(x.dtype(), 0.0), &g.scalar(x.dtype(), f64::NEG_INFINITY));
+        let options = Attention { mask: Some(&mask), causal: false, scale: None };
+        self.joined(g, &q.scaled_dot_product_attention(&keys, &values, options), x.dim(-1))
+    }
+
+    /// The width of a head; a poison tensor where heads and features do not fit.
+    #[track_caller]
+    fn width(&self, x: &Tensor) -> Result<usize, Tensor> {
+        let (heads, kv_heads) = (self.heads, self.kv_heads);
+        let flaw = match (x.shape().dims(), self.head_width) {
+            (&[_, _, features], None) if heads == 0 || features % heads != 0 => {
+                format!("{heads} heads do not divide the {features} features of {}", x.ty())
+            }
+            (&[_, _, _], _) if kv_heads == 0 || heads % kv_heads != 0 => {
+                format!("{kv_heads} heads of keys do not divide {heads} heads of queries")
+            }
+            (&[_, _, features], width) => return Ok(width.unwrap_or(features / heads.max(1))),
+            _ => format!("x is {}; it must have the axes [B, S, E]", x.ty()),
+        };
+        Err(x.fail(format!("attention: {flaw}")))
+    }
+
+    /// Queries, keys and values, `[B, heads, S, width]`.
+    #[track_caller]
+    fn projected(&self, g: &Graph, x: &Tensor, width: usize) -> [Tensor; 3] {
+        let project = |name: &str, heads: usize| {
+            let linear = NormalInit::linear(self.init, name, heads * width);
+            split(&linear.bias(self.bias).apply(g, x), width)
+        };
+        let normed = |name: &str, x: Tensor| match self.head_norm {
+            Some(epsilon) => RmsNorm::new(name).epsilon(epsilon).apply(g, &x),
+            None => x,
+        };
+        let q = normed("q_norm", project("q", self.heads));
+        let k = normed("k_norm", project("k", self.kv_heads));
+        [q, k, project("v", self.kv_heads)]
     }
 
     #[track_caller]
-    fn turned(&self, x: Tensor) -> Tensor {
-        match self.rotary {
-            Some(rotary) => x.rotary_embedding(rotary),
-            None => x,
+    fn turned(&self, x: Tensor, past: Option<Past>) -> Tensor {
+        match (self.rotary, past) {
+            (Some(rotary), Some(past)) => x.rotary_embedding_at(past.position, past.length, rotary),
+            (Some(rotary), None) => x.rotary_embedding(rotary),
+            (None, _) => x,
         }
+    }
+
+    /// The heads side by side, `[B, S, heads · width]`, and projected to `features`.
+    #[track_caller]
+    fn joined(&self, g: &Graph, mixed: &Tensor, features: usize) -> Tensor {
+        let joined = mixed.transpose(&[0, 2, 1, 3]).flatten(2);
+        NormalInit::residual_linear(self.init, "o", features).bias(self.bias).apply(g, &joined)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Blocks of transformers.
 
-use super::{FeedForward, LayerNorm, MultiHeadAttention, RmsNorm, SwiGlu};
+use super::{FeedForward, LayerNorm, MultiHeadAttention, NormalInit, Past, RmsNorm, SwiGlu};
 use backfit_ir::ops::rotary_embedding::Rotary;
 use backfit_ir::{Graph, Tensor};
 
@@ -32,6 +32,8 @@ pub struct TransformerBlock {
     hidden: usize,
     attention: MultiHeadAttention,
     gated: bool,
+    epsilon: Option<f64>,
+    init: Option<NormalInit>,
     dropout: f64,
 }
 
@@ -39,7 +41,8 @@ impl TransformerBlock {
     /// As GPT-2 has it, but not causal: layer norms, GELU, biases.
     pub fn new(name: &str, heads: usize, hidden: usize) -> Self {
         let attention = MultiHeadAttention::new("attn", heads);
-        TransformerBlock { name: name.to_owned(), hidden, attention, gated: false, dropout: 0.0 }
+        let name = name.to_owned();
+        TransformerBlock { name, hidden, attention, gated: false, epsilon: None, init: None, dropout: 0.0 }
     }
 
     /// As Llama has it: root mean square norms, SwiGLU, no biases.
@@ -61,10 +64,33 @@ impl TransformerBlock {
         self
     }
 
+    /// Features of a head; E / heads unless set.
+    pub fn head_width(mut self, width: usize) -> Self {
+        self.attention = self.attention.head_width(width);
+        self
+    }
+
+    /// Norms of every head's queries and keys, with this ε.
+    pub fn head_norm(mut self, epsilon: f64) -> Self {
+        self.attention = self.attention.head_norm(epsilon);
+        self
+    }
+
     /// Turns queries and keys by their position.
     pub fn rotary(mut self, rotary: Rotary) -> Self {
         self.attention = self.attention.rotary(rotary);
         self
+    }
+
+    /// ε of the norms; that of [`LayerNorm`] or [`RmsNorm`] unless set.
+    pub fn epsilon(self, epsilon: f64) -> Self {
+        TransformerBlock { epsilon: Some(epsilon), ..self }
+    }
+
+    /// Weights that start normally distributed; biases start at zero.
+    pub fn init(mut self, init: NormalInit) -> Self {
+        self.attention = self.attention.init(init);
+        TransformerBlock { init: Some(init), ..self }
     }
 
     /// Dropout of what attention and feed-forward network add.
@@ -76,20 +102,43 @@ impl TransformerBlock {
     #[track_caller]
     pub fn apply(&self, g: &Graph, x: &Tensor) -> Tensor {
         let _scope = g.enter(&self.name);
-        let attended = self.attention.apply(g, &self.norm(g, "norm1", x));
-        let x = x + &self.dropped(attended);
-        let normed = self.norm(g, "norm2", &x);
+        let normed = self.norm(g, "norm1", x);
+        let attended = self.attention.apply(g, &normed);
+        self.fed_forward(g, &(x + &self.dropped(attended)))
+    }
+
+    /// Builds the block for the next token alone, `[B, 1, E]`; see [`MultiHeadAttention::decode`].
+    #[track_caller]
+    pub fn decode(&self, g: &Graph, x: &Tensor, past: Past) -> Tensor {
+        let _scope = g.enter(&self.name);
+        let normed = self.norm(g, "norm1", x);
+        let attended = self.attention.decode(g, &normed, past);
+        self.fed_forward(g, &(x + &attended))
+    }
+
+    /// The second half: x + feed-forward(norm2(x)).
+    #[track_caller]
+    fn fed_forward(&self, g: &Graph, x: &Tensor) -> Tensor {
+        let normed = self.norm(g, "norm2", x);
         let fed = if self.gated {
-            SwiGlu::new("mlp", self.hidden).apply(g, &normed)
+            let layer = SwiGlu::new("mlp", self.hidden);
+            self.init.into_iter().fold(layer, SwiGlu::init).apply(g, &normed)
         } else {
-            FeedForward::new("mlp", self.hidden).apply(g, &normed)
+            let layer = FeedForward::new("mlp", self.hidden);
+            self.init.into_iter().fold(layer, FeedForward::init).apply(g, &normed)
         };
-        &x + &self.dropped(fed)
+        x + &self.dropped(fed)
     }
 
     #[track_caller]
     fn norm(&self, g: &Graph, name: &str, x: &Tensor) -> Tensor {
-        if self.gated { RmsNorm::new(name).apply(g, x) } else { LayerNorm::new(name).apply(g, x) }
+        if self.gated {
+            let norm = RmsNorm::new(name);
+            self.epsilon.into_iter().fold(norm, RmsNorm::epsilon).apply(g, x)
+        } else {
+            let norm = LayerNorm::new(name);
+            self.epsilon.into_iter().fold(norm, LayerNorm::epsilon).apply(g, x)
+        }
     }
 
     #[track_caller]

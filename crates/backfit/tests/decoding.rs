@@ -1,0 +1,109 @@
+//! Decoding with kept keys and values is the same as computing everything anew for every token.
+
+use backfit::models::{Decoder, Llama, sample};
+use backfit::prelude::*;
+
+const LENGTH: usize = 12;
+const VOCABULARY: usize = 11;
+
+/// A trainer of this model, whose head is sharpened so that no two logits are nearly equal.
+fn trainer(model: &Llama) -> Trainer {
+    let g = Graph::new();
+    let tokens = g.input("x", I32, [1, LENGTH]);
+    let logits = model.apply(&g, &tokens);
+    let loss = logits.cross_entropy(&g.input("y", I32, [1, LENGTH]));
+    let program = TrainStep::new(&loss).optimizer(Sgd::new(0.1)).predict(&logits).build().unwrap();
+    let mut trainer = Trainer::new(program.compile(&Cpu::default().threads(1)).unwrap()).seed(5).unwrap();
+    let names: Vec<String> = trainer.residents().iter().map(|p| p.name.clone()).collect();
+    for name in names.iter().filter(|name| name.ends_with("weight") && !name.contains("norm")) {
+        let old = trainer.get(name).unwrap();
+        let larger: Vec<f32> = old.to_f32().iter().map(|v| v * 12.0).collect();
+        trainer.set(name, &Literal::from_f32(old.ty().shape.clone(), &larger)).unwrap();
+    }
+    trainer
+}
+
+/// The logits after every token, from a run over the whole text, which is filled up by zeros.
+fn recomputed(trainer: &mut Trainer, text: &[i32]) -> Vec<Vec<f32>> {
+    let mut tokens = text.to_vec();
+    tokens.resize(LENGTH, 0);
+    let data = Dataset::new([("x", Literal::from_i32([1, LENGTH], &tokens))]).unwrap();
+    let all = trainer.predict(&data).unwrap().to_f32();
+    all.chunks(VOCABULARY).take(text.len()).map(<[f32]>::to_vec).collect()
+}
+
+fn shapes() -> Vec<Llama> {
+    let plain = Llama::new(VOCABULARY, 2, 16, 2);
+    let interleaved = Llama { rotary: Rotary { interleaved: true, base: 500.0, offset: 0 }, ..plain.clone() };
+    let qwen = Llama { kv_heads: 2, heads: 4, head_width: 6, head_norm: true, tied: false, ..plain.clone() };
+    vec![plain, interleaved, qwen]
+}
+
+#[test]
+fn greedy_decoding_gives_the_tokens_of_full_recomputation() {
+    for model in shapes() {
+        let mut trainer = trainer(&model);
+        let mut decoder = Decoder::new(&model, LENGTH, &Cpu::default().threads(1)).unwrap();
+        decoder.load(&trainer).unwrap();
+        let mut text = vec![3];
+        while text.len() < LENGTH {
+            let logits = recomputed(&mut trainer, &text).pop().unwrap();
+            text.push(sample(&logits, 0.0, 0.0));
+        }
+        let decoded = decoder.continued(&text[..1], LENGTH - 1, |logits| sample(logits, 0.0, 0.0)).unwrap();
+        assert_eq!(decoded, text[1..]);
+        assert!(decoded.windows(2).any(|pair| pair[0] != pair[1]), "a text of one token tells nothing: {decoded:?}");
+    }
+}
+
+#[test]
+fn logits_of_every_position_are_those_of_full_recomputation() {
+    let text = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8];
+    for model in shapes() {
+        let mut trainer = trainer(&model);
+        let mut decoder = Decoder::new(&model, LENGTH, &Cpu::default().threads(1)).unwrap();
+        decoder.load(&trainer).unwrap();
+        // The second text meets the keys and values of the first, of which it must see nothing.
+        for text in [text.to_vec(), text.iter().rev().copied().collect()] {
+            decoder.restart();
+            for (token, expected) in text.iter().zip(recomputed(&mut trainer, &text)) {
+                let found = decoder.next(*token).unwrap();
+                let scale = expected.iter().fold(1.0_f32, |m, v| m.max(v.abs()));
+                let far = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(far <= 1e-5 * scale, "{far} of {scale}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_text_longer_than_the_context_goes_on_with_its_last_half() {
+    let model = Llama::new(VOCABULARY, 1, 16, 2);
+    let trainer = trainer(&model);
+    let mut decoder = Decoder::new(&model, 6, &Cpu::default().threads(1)).unwrap();
+    decoder.load(&trainer).unwrap();
+    let text = decoder.continued(&[1, 2], 9, |logits| sample(logits, 0.0, 0.0)).unwrap();
+    assert_eq!(text.len(), 9);
+    // Six tokens are read: the two given ones and four that were written; the fifth is written after the sixth.
+    let all = [[1, 2].as_slice(), &text].concat();
+    decoder.restart();
+    let mut last = 0;
+    for token in &all[4..7] {
+        last = sample(decoder.next(*token).unwrap(), 0.0, 0.0);
+    }
+    assert_eq!(last, all[7]);
+}
+
+#[test]
+fn tokens_outside_the_vocabulary_and_texts_that_are_too_long_are_refused() {
+    let model = Llama::new(VOCABULARY, 1, 16, 2);
+    let mut decoder = Decoder::new(&model, 2, &Cpu::default().threads(1)).unwrap();
+    for token in [-1, VOCABULARY as i32] {
+        assert!(decoder.next(token).unwrap_err().to_string().contains("0..11"));
+    }
+    decoder.next(1).unwrap();
+    decoder.next(1).unwrap();
+    assert!(decoder.next(1).unwrap_err().to_string().contains("restart"));
+    assert!(decoder.continued(&[], 3, |_| 0).is_err());
+    assert!(Decoder::new(&model, 0, &Cpu::default()).is_err());
+}
