@@ -57,7 +57,7 @@ impl Decoder {
         g.result("logits", logits);
         let module = g.finish()?;
         let function = FuncId(module.functions.len() as u32 - 1);
-        let executable = target.compile(&Program { module, functions: vec![(DECODE.to_owned(), function)] })?;
+        let executable = target.compile(&Program::new(module, vec![(DECODE.to_owned(), function)]))?;
         Ok(Decoder { executable, length, vocabulary, position: 0, logits: vec![0.0; vocabulary] })
     }
 
