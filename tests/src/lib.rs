@@ -5,6 +5,7 @@
 pub mod catalogue;
 pub mod compare;
 pub mod fuzz;
+pub mod onnxruntime;
 pub mod oracle;
 pub mod sample;
 pub mod training;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 const INIT: usize = 0;
 const STEP: usize = 1;
+const EVAL: usize = 2;
 
 /// A compiled program in training.
 pub struct Training {
@@ -19,15 +20,33 @@ pub struct Training {
 }
 
 impl Training {
-    /// Compiles `init` and `step` and runs `init` with a key of zeros.
+    /// Compiles `init`, `step` and `eval` and runs `init` with a key of zeros.
     ///
     /// # Errors
     /// Where the module does not compile.
     pub fn new(module: TrainModule, cpu: &Cpu) -> Result<Self, Error> {
-        let functions = vec![("init".to_owned(), module.init), ("step".to_owned(), module.step)];
+        let functions = [("init", module.init), ("step", module.step), ("eval", module.eval)];
+        let functions = functions.map(|(name, id)| (name.to_owned(), id)).to_vec();
         let mut executable = cpu.build(&Program::new(module.module.clone(), functions))?;
         executable.run(INIT)?;
         Ok(Training { module, steps: 0, executable })
+    }
+
+    /// What the next step is fed: these inputs, and the hyper-parameters at the optimizer's learning rate.
+    ///
+    /// # Panics
+    /// Where an input is missing or of another type.
+    pub fn fed(&self, inputs: &[(&str, Literal)]) -> Vec<(String, Literal)> {
+        let optimizer = &self.module.optimizer;
+        let names = optimizer.hypers();
+        let mut values = vec![0.0; names.len()];
+        optimizer.hyper_values(self.steps + 1, optimizer.learning_rate(), &mut values);
+        let value = |port: &Port| match names.iter().position(|name| *name == port.name) {
+            Some(at) => Literal::scalar(port.ty.dtype, values[at]),
+            None => given(inputs, port),
+        };
+        let ports = &self.executable.signatures()[STEP].inputs;
+        ports.iter().map(|port| (port.name.clone(), value(port))).collect()
     }
 
     /// Takes a step on these inputs, at the optimizer's learning rate, and returns the results by name.
@@ -35,28 +54,30 @@ impl Training {
     /// # Panics
     /// Where an input is missing or of another type, or the step fails.
     pub fn step(&mut self, inputs: &[(&str, Literal)]) -> BTreeMap<String, Literal> {
+        let fed = self.fed(inputs);
         self.steps += 1;
-        let optimizer = &self.module.optimizer;
-        let names = optimizer.hypers();
-        let mut values = vec![0.0; names.len()];
-        optimizer.hyper_values(self.steps, optimizer.learning_rate(), &mut values);
-        for (i, port) in self.executable.signatures()[STEP].inputs.clone().iter().enumerate() {
-            let value = match names.iter().position(|name| *name == port.name) {
-                Some(at) => Literal::scalar(port.ty.dtype, values[at]),
-                None => {
-                    let given = inputs.iter().find(|(name, _)| *name == port.name);
-                    given.unwrap_or_else(|| panic!("'{}' is not given", port.name)).1.clone()
-                }
-            };
-            assert_eq!(value.ty(), &port.ty, "{}", port.name);
-            self.executable.input(STEP, i).copy_from_slice(value.bytes());
+        self.run(STEP, fed.into_iter().map(|(_, value)| value))
+    }
+
+    /// Evaluates these inputs and returns the results by name.
+    ///
+    /// # Panics
+    /// Where an input is missing or of another type, or it fails.
+    pub fn eval(&mut self, inputs: &[(&str, Literal)]) -> BTreeMap<String, Literal> {
+        let ports = self.executable.signatures()[EVAL].inputs.clone();
+        self.run(EVAL, ports.iter().map(|port| given(inputs, port)))
+    }
+
+    fn run(&mut self, function: usize, inputs: impl Iterator<Item = Literal>) -> BTreeMap<String, Literal> {
+        for (i, value) in inputs.enumerate() {
+            self.executable.input(function, i).copy_from_slice(value.bytes());
         }
-        self.executable.run(STEP).expect("a step");
+        self.executable.run(function).expect("a run");
         let read = |(i, port): (usize, &Port)| {
-            let value = Literal::from_bytes(port.ty.clone(), self.executable.output(STEP, i));
+            let value = Literal::from_bytes(port.ty.clone(), self.executable.output(function, i));
             (port.name.clone(), value.expect("as many bytes as the type says"))
         };
-        self.executable.signatures()[STEP].outputs.iter().enumerate().map(read).collect()
+        self.executable.signatures()[function].outputs.iter().enumerate().map(read).collect()
     }
 
     /// A tensor of the resident store.
@@ -79,4 +100,11 @@ impl Training {
     pub fn report(&self) -> FunctionReport {
         self.executable.functions().remove(STEP)
     }
+}
+
+fn given(inputs: &[(&str, Literal)], port: &Port) -> Literal {
+    let given = inputs.iter().find(|(name, _)| *name == port.name);
+    let value = &given.unwrap_or_else(|| panic!("'{}' is not given", port.name)).1;
+    assert_eq!(value.ty(), &port.ty, "{}", port.name);
+    value.clone()
 }

@@ -42,6 +42,8 @@ pub struct Lowered {
     pub roots: Vec<FuncId>,
     /// What every stage did.
     pub stages: Vec<StageReport>,
+    /// Composites that stay calls.
+    claims: &'static [&'static str],
 }
 
 /// Takes the functions `roots` and all that they call through the stages.
@@ -50,7 +52,7 @@ pub struct Lowered {
 /// Where a stage leaves something that its successor does not accept: a defect of Backfit, reported with the stage's name.
 pub fn lower(module: &Module, roots: &[FuncId], options: &Options) -> Result<Lowered, Error> {
     let (module, roots) = live_functions(module, roots);
-    let mut lowered = Lowered { module, roots, stages: Vec::new() };
+    let mut lowered = Lowered { module, roots, stages: Vec::new(), claims: options.claims };
     lowered.record("differentiate", vec![])?;
     lowered.precision(&options.precision)?;
     lowered.decompose(options)?;
@@ -62,7 +64,8 @@ pub fn lower(module: &Module, roots: &[FuncId], options: &Options) -> Result<Low
 impl Lowered {
     fn record(&mut self, name: &'static str, notes: Vec<String>) -> Result<(), Error> {
         let stage = stage(name);
-        backfit_ir::verify::verify(&self.module, stage)
+        let claimed = |f: &Function| f.composite.as_ref().is_some_and(|c| self.claims.contains(&c.name.as_str()));
+        backfit_ir::verify::verify_claimed(&self.module, stage, claimed)
             .map_err(|e| e.because(format!("the stage '{name}' left an invalid module; please report this")))?;
         let nodes = self.module.functions.iter().map(|f| f.nodes.len()).sum();
         self.stages.push(StageReport { name, nodes, notes, module: self.module.clone() });

@@ -12,10 +12,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("backfit-grad", &["backfit-ir"]),
     ("backfit-compile", &["backfit-ir"]),
     ("backfit-cpu", &["backfit-ir", "backfit-compile", "backfit-kernels"]),
+    ("backfit-onnx", &["backfit-ir", "backfit-compile"]),
     ("backfit-train", &["backfit-ir", "backfit-grad", "backfit-compile"]),
-    ("backfit", &["backfit-ir", "backfit-grad", "backfit-compile", "backfit-cpu", "backfit-train"]),
+    ("backfit", &["backfit-ir", "backfit-grad", "backfit-compile", "backfit-cpu", "backfit-onnx", "backfit-train"]),
     ("backfit-cli", &["backfit"]),
-    ("backfit-suites", &["backfit-ir", "backfit-grad", "backfit-compile", "backfit-cpu"]),
+    ("backfit-suites", &["backfit-ir", "backfit-grad", "backfit-compile", "backfit-cpu", "backfit-onnx"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,118 @@
+//! Whole models: from a program to files.
+
+use crate::builder::{Builder, Val};
+use crate::lower::{Lowering, composite};
+use crate::proto::{IR_VERSION, ModelProto, OPSET, OperatorSetIdProto, StringStringEntryProto};
+use backfit_compile::pipeline::{Options, lower};
+use backfit_compile::target::Program;
+use backfit_ir::rewrite::inline_calls;
+use backfit_ir::{Error, FuncId, Function, Module, Role};
+use prost::Message;
+
+/// A function of a program as an ONNX model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The function's name.
+    pub name: String,
+    /// The model.
+    pub proto: ModelProto,
+}
+
+impl Model {
+    /// The contents of the file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.proto.encode_to_vec()
+    }
+}
+
+/// Writes every function of a program as a model.
+///
+/// Inputs are those of the function, then the resident tensors that it reads, under their names. Outputs are the results,
+/// then the new values of resident tensors, under their names with `.new` after them. The model's metadata says what is what:
+/// `role:NAME` is `input`, `hyper`, `weight`, `frozen` or `state` for every input, and `updates:OUTPUT` names the input that
+/// an output is the next value of. Whoever trains feeds these back.
+///
+/// ```
+/// use backfit_compile::target::Program;
+/// use backfit_ir::{DType, Graph, Init};
+/// let g = Graph::new();
+/// let x = g.input("x", DType::F32, [2, 3]);
+/// let sum = g.state("sum", backfit_ir::Type::new(DType::F32, [3]), Init::ZEROS);
+/// g.update(&sum, &(&sum + &x.sum(&[0])));
+/// g.result("y", &x.exp());
+/// let module = g.finish().unwrap();
+/// let main = module.find("main").unwrap();
+/// let models = backfit_onnx::export(&Program { module, functions: vec![("step".to_owned(), main)] }).unwrap();
+/// let graph = models[0].proto.graph.as_ref().unwrap();
+/// let names: Vec<&str> = graph.output.iter().map(|o| o.name.as_str()).collect();
+/// assert_eq!(names, ["y", "sum.new"]);
+/// ```
+///
+/// # Errors
+/// Operators that ONNX or onnxruntime do not have in some dtype: all of them, each with the user's line and what to do.
+pub fn export(program: &Program) -> Result<Vec<Model>, Error> {
+    let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
+    let options = Options { claims: composite::CLAIMS, flush_subnormals: false };
+    let lowered = lower(&program.module, &roots, &options)?;
+    let flat = |id: usize| inline_calls(&lowered.module, FuncId(id as u32), |callee| !composite::takes(callee));
+    let module = Module { functions: (0..lowered.module.functions.len()).map(flat).collect() };
+    let mut lowering = Lowering { module: &module, problems: vec![] };
+    let named = program.functions.iter().zip(&lowered.roots);
+    let models = named.map(|((name, _), id)| model(&mut lowering, name, module.function(*id))).collect();
+    Error::from_problems(lowering.problems).map_or(Ok(models), Err)
+}
+
+fn model(lowering: &mut Lowering, name: &str, f: &Function) -> Model {
+    let mut b = Builder::default();
+    let uses = f.use_counts();
+    let read = |index: usize| !f.params[index].role.is_resident() || uses[f.params[index].value.index()] > 0;
+    let params: Vec<Val> = f.params.iter().map(|p| b.named(&p.name, f.ty(p.value).clone())).collect();
+    let residents_last = |i: &usize| f.params[*i].role.is_resident();
+    let mut order: Vec<usize> = (0..params.len()).filter(|i| read(*i)).collect();
+    order.sort_by_key(residents_last);
+    let inputs: Vec<Val> = order.iter().map(|&i| params[i].clone()).collect();
+    let mut metadata = vec![entry("function", name)];
+    metadata.extend(order.iter().map(|&i| entry(&format!("role:{}", params[i].name), role(f.params[i].role))));
+
+    // Outputs take their names first.
+    let mut results: Vec<_> = f.results.iter().enumerate().collect();
+    results.sort_by_key(|(_, r)| r.alias.is_some());
+    let found = lowering.function(&mut b, f, &params);
+    let mut outputs = Vec::new();
+    for (at, result) in results {
+        let output = match result.alias {
+            None => b.output(&found[at], &result.name),
+            Some(param) => {
+                let output = b.output(&found[at], &format!("{}.new", f.params[param].name));
+                metadata.push(entry(&format!("updates:{}", output.name), &params[param].name));
+                output
+            }
+        };
+        outputs.push(output);
+    }
+    let (graph, _) = b.finish(name, &inputs, &outputs);
+    let proto = ModelProto {
+        ir_version: IR_VERSION,
+        opset_import: vec![OperatorSetIdProto { domain: String::new(), version: OPSET }],
+        producer_name: "backfit".to_owned(),
+        producer_version: env!("CARGO_PKG_VERSION").to_owned(),
+        doc_string: String::new(),
+        graph: Some(graph),
+        metadata_props: metadata,
+    };
+    Model { name: name.to_owned(), proto }
+}
+
+fn entry(key: &str, value: &str) -> StringStringEntryProto {
+    StringStringEntryProto { key: key.to_owned(), value: value.to_owned() }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Input => "input",
+        Role::Weight { trainable: true } => "weight",
+        Role::Weight { trainable: false } => "frozen",
+        Role::State => "state",
+        Role::Hyper => "hyper",
+    }
+}

@@ -1,0 +1,4 @@
+//! Exported models in onnxruntime: every operator in every dtype, and whole training steps.
+
+mod operators;
+mod steps;
