@@ -1,6 +1,6 @@
 //! What the command line may say.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Trains models as one statically planned program.
@@ -21,6 +21,7 @@ Examples:
   backfit eval runs/digits-1               judge the result on the digits that were held back
   backfit predict runs/digits-1 --input three.png
   backfit inspect digits                   operators, memory map, FLOPs of the training step
+  backfit export digits --step -o out      the training step as an ONNX model
   backfit train digits --set optimizer.learning_rate=0.003 --set 'model.layers=[64, 64]'
 
 Recipes that come with backfit: digits, digits-cnn, iris, sine, mnist, mnist-cnn.
@@ -37,6 +38,8 @@ pub enum Command {
     Predict(Predict),
     /// Shows what a recipe compiles to: operators, memory map, FLOPs, every stage.
     Inspect(Inspect),
+    /// Writes a model, or its whole training step, for another engine.
+    Export(Export),
     /// Lists and fetches public data sets.
     #[command(subcommand)]
     Data(Data),
@@ -156,6 +159,45 @@ pub struct Inspect {
     /// Changes to the recipe.
     #[command(flatten)]
     pub changes: Changes,
+}
+
+/// `backfit export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  backfit export runs/digits-1 -o out              predict.onnx, with the trained weights inside
+  backfit export digits --step -o out              the training step, to train anywhere
+  backfit export runs/digits-1 --step -o out       the same, from where that run stands
+  backfit export digits --step --samples -o out && python examples/onnx_train.py out
+
+With --step: step.onnx, eval.onnx, predict.onnx and init.onnx take the state as inputs, and the metadata of a model says
+which of its outputs feeds which input; state.npz has the state to start from, hypers.npz the learning rate and what
+else is fed at each step, recipe.toml the recipe.")]
+pub struct Export {
+    /// A file recipe.toml, the name of a recipe that comes with backfit, the folder of a run, or a checkpoint.
+    pub recipe: String,
+    /// What it is written for.
+    #[arg(long, value_name = "NAME", default_value = "onnx")]
+    pub target: Engine,
+    /// The whole training program, and not just what predicts.
+    #[arg(long)]
+    pub step: bool,
+    /// The samples too, as the model takes them: samples.npz.
+    #[arg(long)]
+    pub samples: bool,
+    /// The folder, which must not exist yet or be empty.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Changes to the recipe.
+    #[command(flatten)]
+    pub changes: Changes,
+}
+
+/// Other engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Whatever runs ONNX models of operator set 21, as ONNX Runtime does.
+    Onnx,
 }
 
 /// `backfit data`.

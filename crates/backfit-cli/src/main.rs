@@ -1,4 +1,4 @@
-//! The `backfit` binary: trains, judges, asks and inspects models from the command line.
+//! The `backfit` binary: trains, judges, asks, inspects and exports models from the command line.
 #![warn(missing_docs)]
 
 mod allocations;
@@ -51,6 +51,7 @@ fn run(command: &Command, console: Console) -> backfit::Result<i32> {
         Command::Eval(args) => commands::eval::run(args, console)?,
         Command::Predict(args) => commands::predict::run(args, console)?,
         Command::Inspect(args) => commands::inspect::run(args, console)?,
+        Command::Export(args) => commands::export::run(args, console)?,
         Command::Data(args) => commands::data::run(args, console)?,
     }
     Ok(0)

@@ -2,6 +2,8 @@
 
 #[path = "cli/errors.rs"]
 mod errors;
+#[path = "cli/export.rs"]
+mod export;
 #[path = "cli/files.rs"]
 mod files;
 #[path = "cli/inspect.rs"]

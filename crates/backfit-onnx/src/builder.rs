@@ -133,12 +133,7 @@ impl Builder {
             return known.clone();
         }
         let value = self.named(&format!("constant.{}", self.constants.len()), literal.ty().clone());
-        self.constants.push(TensorProto {
-            dims: dims(literal.ty().shape.dims()),
-            data_type: data_type(literal.ty().dtype),
-            name: value.name.clone(),
-            raw_data: literal.bytes().to_vec(),
-        });
+        self.constants.push(tensor(&value.name, &literal));
         self.known.insert(key, value.clone());
         value
     }
@@ -171,6 +166,16 @@ impl Builder {
     /// Zero, as a scalar.
     pub fn zero(&mut self, dtype: DType) -> Val {
         self.constant(&Literal::zeros(Type::new(dtype, [])))
+    }
+}
+
+/// A constant of a dtype that is not packed.
+pub fn tensor(name: &str, literal: &Literal) -> TensorProto {
+    TensorProto {
+        dims: dims(literal.ty().shape.dims()),
+        data_type: data_type(literal.ty().dtype),
+        name: name.to_owned(),
+        raw_data: literal.bytes().to_vec(),
     }
 }
 

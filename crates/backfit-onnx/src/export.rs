@@ -1,12 +1,12 @@
 //! Whole models: from a program to files.
 
-use crate::builder::{Builder, Val};
+use crate::builder::{Builder, Val, tensor};
 use crate::lower::{Lowering, composite};
 use crate::proto::{IR_VERSION, ModelProto, OPSET, OperatorSetIdProto, StringStringEntryProto};
 use backfit_compile::pipeline::{Options, lower};
 use backfit_compile::target::Program;
 use backfit_ir::rewrite::inline_calls;
-use backfit_ir::{Error, FuncId, Function, Module, Role};
+use backfit_ir::{Error, FuncId, Function, Literal, Module, Role};
 use prost::Message;
 
 /// A function of a program as an ONNX model.
@@ -19,6 +19,23 @@ pub struct Model {
 }
 
 impl Model {
+    /// Makes inputs constants: weights of a model that only predicts.
+    pub fn bake<'a>(&mut self, values: impl IntoIterator<Item = (&'a str, &'a Literal)>) {
+        let Some(graph) = &mut self.proto.graph else { return };
+        for (name, value) in values {
+            let Some(at) = graph.input.iter().position(|input| input.name == name) else { continue };
+            graph.input.remove(at);
+            graph.initializer.push(tensor(name, value));
+            let role = format!("role:{name}");
+            self.proto.metadata_props.retain(|entry| entry.key != role);
+        }
+    }
+
+    /// Adds a text to the metadata.
+    pub fn annotate(&mut self, key: &str, text: &str) {
+        self.proto.metadata_props.push(entry(key, text));
+    }
+
     /// The contents of the file.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.proto.encode_to_vec()

@@ -37,6 +37,7 @@
 //! * [`Trainer`] steps, evaluates, predicts, saves and resumes; [`Trainer::fit`] does so over epochs.
 //! * [`Dataset`] and [`datasets`]: data in memory, from files, and the sets inside Backfit.
 //! * A new operator, with its own derivative if need be, is one [`OpDef`]; the folder `examples/custom_op` shows it.
+//! * [`onnx`] writes training steps, or inference, as models that ONNX Runtime runs.
 //! * [`ir`], [`grad`], [`target`], [`train`]: the crates below, in full.
 
 pub mod datasets;
@@ -47,6 +48,7 @@ pub mod prelude;
 pub use backfit_compile as target;
 pub use backfit_grad as grad;
 pub use backfit_ir as ir;
+pub use backfit_onnx as onnx;
 pub use backfit_train as train;
 
 pub use backfit_compile::precision::{self, Policy};

@@ -2,6 +2,7 @@
 
 pub mod data;
 pub mod eval;
+pub mod export;
 pub mod inspect;
 pub mod predict;
 pub mod train;

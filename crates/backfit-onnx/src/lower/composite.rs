@@ -34,8 +34,15 @@ const TABLE: &[Claim] = &[
 ];
 
 /// The names in the table.
-pub const CLAIMS: &[&str] =
-    &["relu", "softplus", "gelu", "gelu_tanh", "leaky_relu", "softmax", "log_softmax", "layer_norm"];
+pub const CLAIMS: &[&str] = &{
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < TABLE.len() {
+        names[at] = TABLE[at].name;
+        at += 1;
+    }
+    names
+};
 
 fn none(_: &Attributes) -> Vec<AttributeProto> {
     vec![]

@@ -1,11 +1,13 @@
 //! NumPy arrays: `.npy`, one array, and `.npz`, a zip archive of them.
 
 use super::dataset::Dataset;
+use crate::atomic_file;
 use crate::reading::{checked_bytes, expect_end, open, read_exactly};
 use backfit_ir::{DType, Error, Literal, MAX_RANK, Problem, Result, Shape, Type};
-use std::io::{Read, Seek};
+use std::io::{self, Cursor, Read, Seek, Write};
 use std::path::Path;
-use zip::ZipArchive;
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
 
 /// The longest header that is read; NumPy's own are about a hundred bytes.
 const MAX_HEADER: usize = 1 << 16;
@@ -25,6 +27,59 @@ pub fn read_npy(file: &Path) -> Result<Literal> {
 /// As for [`read_npy`] and [`Dataset::new`]; the archive is damaged or holds something else than arrays.
 pub fn read_npz(file: &Path) -> Result<Dataset> {
     Ok(Dataset::new(decode_npz(open(file)?, file)?)?.from_file(file))
+}
+
+/// Writes arrays as a compressed `.npz` archive, whole or not at all. NumPy knows no bf16: such arrays are written as u16, the
+/// upper halves of f32.
+///
+/// ```
+/// use backfit_ir::Literal;
+/// use backfit_train::data::npz::{read_npz, write_npz};
+/// let file = std::env::temp_dir().join(format!("backfit-doc-{}.npz", std::process::id()));
+/// let x = Literal::from_f32([2, 2], &[1.0, 2.0, 3.0, 4.0]);
+/// write_npz(&file, [("x", &x)])?;
+/// assert_eq!(read_npz(&file)?.column("x")?, &x);
+/// # std::fs::remove_file(&file).unwrap();
+/// # Ok::<(), backfit_ir::Error>(())
+/// ```
+///
+/// # Errors
+/// What the operating system says; an array of a packed dtype.
+pub fn write_npz<'a>(file: &Path, arrays: impl IntoIterator<Item = (&'a str, &'a Literal)>) -> Result<()> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, array) in arrays {
+        let refuse =
+            |why: String| Problem::new(format!("the array '{name}' cannot be written")).because(why).in_file(file);
+        let head = npy_header(array.ty()).map_err(&refuse)?;
+        archive
+            .start_file(format!("{name}.npy"), SimpleFileOptions::default())
+            .map_err(io::Error::from)
+            .and_then(|()| archive.write_all(&head))
+            .and_then(|()| archive.write_all(array.bytes()))
+            .map_err(|e| refuse(e.to_string()))?;
+    }
+    let bytes = archive.finish().map_err(|e| Problem::new("cannot write the archive").because(e.to_string()))?;
+    atomic_file::replace(file, |out| out.write_all(bytes.get_ref()))
+}
+
+/// The header of version 1.0, padded so that the array begins at a multiple of 64.
+fn npy_header(ty: &Type) -> Result<Vec<u8>, String> {
+    let descr = match ty.dtype {
+        DType::Bool => "|b1".to_owned(),
+        DType::BF16 => "<u2".to_owned(),
+        dtype if dtype.is_packed() => return Err(format!("NumPy has no {dtype}")),
+        dtype => format!("<{}{}", &dtype.name()[..1], dtype.bits() / 8),
+    };
+    let extents: String = ty.shape.iter().map(|d| format!("{d}, ")).collect();
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
+    while (header.len() + 11) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    Ok(bytes)
 }
 
 /// Reads the arrays of a `.npz` archive by name, in the order of the archive; `file` is named in errors.
@@ -212,8 +267,7 @@ pub fn read(file: &Path) -> Result<Dataset> {
 mod tests {
     use super::*;
     use crate::reading::damage;
-    use std::io::{Cursor, Write};
-    use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+    use zip::CompressionMethod;
 
     fn npy(descr: &str, fortran: &str, shape: &str, body: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
