@@ -41,7 +41,9 @@ pub fn run(jobs: &[Job]) -> Option<Vec<Answer>> {
     let folder = Folder::new();
     write(&folder.0, jobs);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("onnx/run.py");
-    let output = Command::new(&python).arg(script).arg(&folder.0).output().expect("BACKFIT_PYTHON runs");
+    let output = Command::new(&python).arg(script).arg(&folder.0).output();
+    let output =
+        output.unwrap_or_else(|e| panic!("{PYTHON} names {}, which does not run: {e}", python.to_string_lossy()));
     let at = std::fs::read_to_string(folder.0.join("at.txt")).unwrap_or_default();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "Python ended with {} at '{at}': {errors}", output.status);

@@ -1,7 +1,8 @@
-//! Chores of this repository: `cargo xtask test | bench | nightly | catalogue`.
+//! Chores of this repository: `cargo xtask test | bench | nightly | catalogue | python`.
 
 mod bench;
 mod nightly;
+mod python;
 mod run;
 mod test;
 
@@ -12,7 +13,8 @@ const HELP: &str = "\
 cargo xtask test                 everything that must hold before a change is taken
 cargo xtask bench                speed of kernels and steps; BACKFIT_PEERS_PYTHON names a Python with torch or jax to compare with
 cargo xtask nightly --data DIR   long trainings on full data sets (--seeds 1,2,3) and the audit on every instruction set
-cargo xtask catalogue            writes docs/operators.md anew";
+cargo xtask catalogue            writes docs/operators.md anew
+cargo xtask python               makes target/python, in which exported models are run";
 
 /// What a chore came to, or what is wrong with the arguments.
 type Outcome = Result<ExitCode, String>;
@@ -35,6 +37,7 @@ fn dispatch(words: &[&str]) -> Outcome {
         ["bench"] => Ok(run::all(bench::steps())),
         ["nightly", options @ ..] => Ok(run::all(nightly::steps(options)?)),
         ["catalogue"] => Ok(run::all(vec![test::catalogue()])),
+        ["python"] => Ok(run::all(vec![run::Step::of("python", python::environment)])),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -15,6 +15,8 @@ pub struct Step {
 pub enum Action {
     /// Succeeds where the command does and its output passes the check.
     Run(Box<Command>, Check),
+    /// Succeeds where the function does; it returns a note, or what went wrong.
+    Do(fn() -> Result<String, String>),
     /// Nothing, and why.
     Skip(String),
 }
@@ -39,6 +41,11 @@ impl Step {
     pub fn command(name: &str, mut command: Command) -> Step {
         command.current_dir(crate::root());
         Step { name: name.to_owned(), action: Action::Run(Box::new(command), anything) }
+    }
+
+    /// A step that is more than one command.
+    pub fn of(name: &str, function: fn() -> Result<String, String>) -> Step {
+        Step { name: name.to_owned(), action: Action::Do(function) }
     }
 
     /// A step that is not run here.
@@ -97,16 +104,13 @@ pub fn all(steps: Vec<Step>) -> ExitCode {
         let begun = Instant::now();
         let (word, note) = match step.action {
             Action::Skip(why) => ("skipped", why),
-            Action::Run(mut command, check) => {
-                println!("\n=== {}: {}", step.name, describe(&command));
-                match stream(&mut command, &mut tests).and_then(|lines| check(&lines)) {
-                    Ok(note) => ("ok", note),
-                    Err(why) => {
-                        failed += 1;
-                        ("FAILED", why)
-                    }
+            action => match carry_out(&step.name, action, &mut tests) {
+                Ok(note) => ("ok", note),
+                Err(why) => {
+                    failed += 1;
+                    ("FAILED", why)
                 }
-            }
+            },
         };
         account.push(format!("{word:<8} {:>5.0} s  {:<32} {note}", begun.elapsed().as_secs_f64(), step.name));
     }
@@ -116,6 +120,21 @@ pub fn all(steps: Vec<Step>) -> ExitCode {
         println!("{} passed, {} failed, {} ignored", tests.passed, tests.failed, tests.ignored);
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Does what a step is made of.
+fn carry_out(name: &str, action: Action, tests: &mut Tests) -> Result<String, String> {
+    match action {
+        Action::Run(mut command, check) => {
+            println!("\n=== {name}: {}", describe(&command));
+            stream(&mut command, tests).and_then(|lines| check(&lines))
+        }
+        Action::Do(function) => {
+            println!("\n=== {name}");
+            function()
+        }
+        Action::Skip(why) => Ok(why),
+    }
 }
 
 /// A command as one would type it.
@@ -165,6 +184,7 @@ mod tests {
     fn a_failing_step_fails_the_chore_wherever_it_stands() {
         assert!(!failed(vec![rustc("--version"), Step::skip("nothing", "it is not there")]));
         assert!(failed(vec![rustc("--version"), rustc("--no-such-option"), rustc("--version")]));
+        assert!(failed(vec![Step::of("no luck", || Err("it is broken".to_owned()))]));
         assert!(failed(vec![Step::command("no such program", Command::new("no-such-program-anywhere"))]));
         assert!(failed(vec![rustc("--version").check(|_| Err("not what was expected".to_owned()))]));
     }

@@ -1,5 +1,6 @@
 //! `cargo xtask test`.
 
+use crate::python;
 use crate::root;
 use crate::run::Step;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,13 @@ pub fn steps() -> Vec<Step> {
     let mut steps = vec![
         Step::cargo("format", &["fmt", "--all", "--check"]),
         Step::cargo("clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-        Step::cargo("tests", &["test", "--workspace", "--no-fail-fast"]),
+        Step::of("python", python::environment),
+        Step::cargo("tests", &["test", "--workspace", "--no-fail-fast"])
+            .env(python::VARIABLE, &python::path().to_string_lossy()),
         Step::cargo("documentation", &["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
     ];
     steps.extend(examples().into_iter().flat_map(|manifest| example(&manifest)));
+    steps.push(Step::of("example onnx_train.py", python::example));
     steps.extend(["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"].into_iter().filter_map(other_processor));
     steps
 }

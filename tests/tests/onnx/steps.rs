@@ -38,6 +38,7 @@ fn llama(g: &Graph, x: &Tensor) -> Tensor {
 
 struct Case {
     training: Training,
+    init: Model,
     step: Model,
     eval: Model,
 }
@@ -49,11 +50,12 @@ fn case(network: Network) -> Case {
     let logits = network(&g, &x);
     let step = TrainStep::new(&logits.cross_entropy(&label)).optimizer(Adam::new(2e-3));
     let module = step.report("accuracy", &logits.accuracy(&label)).build().expect("a training program");
-    let functions = vec![("step".to_owned(), module.step), ("eval".to_owned(), module.eval)];
-    let mut models = export(&Program { module: module.module.clone(), functions }).expect("it is exported");
-    let (eval, step) = (models.remove(1), models.remove(0));
+    let functions = [("init", module.init), ("step", module.step), ("eval", module.eval)];
+    let functions = functions.map(|(name, id)| (name.to_owned(), id)).to_vec();
+    let models = export(&Program { module: module.module.clone(), functions }).expect("it is exported");
+    let [init, step, eval] = models.try_into().expect("three models");
     let training = Training::new(module, &Cpu::default().threads(2)).expect("it compiles");
-    Case { training, step, eval }
+    Case { training, init, step, eval }
 }
 
 /// The inputs of steps, and of evaluations.
@@ -127,6 +129,25 @@ fn each_of_20_steps_of_a_convolutional_network_with_batch_norm_is_the_cpus() {
 #[test]
 fn each_of_20_steps_of_a_llama_block_is_the_cpus() {
     follow(llama);
+}
+
+#[test]
+fn the_state_starts_as_the_cpus() {
+    let case = case(llama);
+    let key = Literal::from_i64(Type::new(U32, [4]), &[0; 4]);
+    let expected: Vec<Literal> = {
+        let store = case.training.residents();
+        outputs(&case.init).iter().map(|name| store[name.strip_suffix(".new").expect("an update")].clone()).collect()
+    };
+    let outputs = expected.iter().map(|l| l.ty().clone()).collect();
+    let runs = vec![vec![("key".to_owned(), key)]];
+    let job = Job { name: "init".to_owned(), model: &case.init, runs, outputs, only_last: false };
+    let Some(mut answers) = run(&[job]) else { return };
+    let found = answers.remove(0).unwrap_or_else(|why| panic!("{why}")).remove(0);
+    assert_eq!(found.len(), case.training.residents().len());
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!(distance(found, expected) <= 1e-6);
+    }
 }
 
 fn mean(accuracies: impl Iterator<Item = f64>) -> f64 {

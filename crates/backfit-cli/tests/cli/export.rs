@@ -77,7 +77,6 @@ fn what_cannot_be_done_is_refused_before_anything_is_written() {
     work.refuse(&["export", "empty", "-o", "out"], &["there is no checkpoint"]);
 }
 
-/// The archive is what NumPy reads: `backfit` reads it as such.
 #[test]
 fn samples_are_those_that_the_model_takes() {
     let work = Workplace::new();
