@@ -34,16 +34,23 @@ impl Tensor {
     /// The convolution of images `[N, C, H, W]` with kernels `[O, C/groups, kh, kw]`.
     #[track_caller]
     pub fn conv2d(&self, weight: &Tensor, bias: Option<&Tensor>, options: Conv2d) -> Tensor {
-        let attributes = Attributes::new()
-            .with("stride", &options.stride[..])
-            .with("padding", &options.padding[..])
-            .with("dilation", &options.dilation[..])
-            .with("groups", options.groups);
-        self.compose(&DEF, &given(&[Some(weight), bias]), attributes)
+        self.compose(&DEF, &given(&[Some(weight), bias]), options.attributes())
     }
 }
 
-fn parse(a: &Attributes) -> Result<Conv2d, String> {
+impl Conv2d {
+    /// As attributes of the operator.
+    pub fn attributes(&self) -> Attributes {
+        Attributes::new()
+            .with("stride", &self.stride[..])
+            .with("padding", &self.padding[..])
+            .with("dilation", &self.dilation[..])
+            .with("groups", self.groups)
+    }
+}
+
+/// Reads the attributes.
+pub fn parse(a: &Attributes) -> Result<Conv2d, String> {
     let options = Conv2d {
         stride: pair(a, "stride")?,
         padding: pair(a, "padding")?,
@@ -99,7 +106,8 @@ pub fn check_groups(words: &str, channels: usize, groups: usize) -> Result<(), S
     }
 }
 
-fn check(types: &[Type], attributes: &Attributes) -> Result<(), String> {
+/// Checks operands and attributes.
+pub fn check(types: &[Type], attributes: &Attributes) -> Result<(), String> {
     let groups = parse(attributes)?.groups;
     check_operands(types, "[O, C/groups, kh, kw]", |weight| (weight.shape[1].saturating_mul(groups), weight.shape[0]))?;
     check_groups("output", types[1].shape[0], groups)
@@ -132,8 +140,15 @@ pub static DEF: OpDef = OpDef {
     derivative: Derivative::Body,
     tolerance: Tolerance::Norm(32.0),
     onnx: &[],
-    samples: || {
-        let with = |options| move |_: &_, x: &[Tensor]| vec![x[0].conv2d(&x[1], x.get(2), options)];
+    samples: || samples(Tensor::conv2d),
+};
+
+/// A convolution of images, weights and perhaps a bias.
+type Convolve = fn(&Tensor, &Tensor, Option<&Tensor>, Conv2d) -> Tensor;
+
+/// Samples of an operator that convolves like this.
+pub fn samples(convolve: Convolve) -> Vec<Sample> {
+        let with = |options| move |_: &_, x: &[Tensor]| vec![convolve(&x[0], &x[1], x.get(2), options)];
         let inputs =
             |x: &[usize], weight: &[usize]| vec![values::tensor(x, -2.0, 2.0, 1), values::tensor(weight, -2.0, 2.0, 2)];
         let mut biased = inputs(&[2, 2, 5, 6], &[3, 2, 3, 2]);
@@ -159,5 +174,4 @@ pub static DEF: OpDef = OpDef {
             Sample::floats("depthwise", inputs(&[1, 3, 4, 4], &[3, 1, 3, 3]), with(Conv2d { groups: 3, ..dense })),
             Sample::floats("1 × 1", inputs(&[2, 3, 2, 2], &[4, 3, 1, 1]), with(dense)),
         ]
-    },
-};
+}

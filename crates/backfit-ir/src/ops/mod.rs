@@ -41,7 +41,7 @@ ops! {
     /// Linear algebra.
     linear matmul
     /// Convolution and pooling.
-    conv2d conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d global_max_pool2d
+    conv2d conv2d_im2col conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d global_max_pool2d
     /// Embedding and randomness.
     embedding one_hot take_along_axis detach fold_in random_uniform random_normal dropout
     /// Attention.
