@@ -2,7 +2,7 @@
 
 use crate::interface::{Interface, Output};
 use crate::recipe::Loaded;
-use crate::recipe::model::{Activation, Kind, LossName, Model, Norm, Reduction};
+use crate::recipe::model::{self as recipe, Activation, Kind, LossName, Model, Norm, Reduction};
 use crate::recipe::optimizer::{Optimizer, OptimizerName};
 use crate::samples::{LABEL, NEXT, TARGET};
 use backfit::models::Llama;
@@ -65,6 +65,12 @@ pub fn llama(model: &Model, characters: usize) -> Llama {
         kv_heads: model.kv_heads.unwrap_or(heads),
         hidden: model.hidden.unwrap_or(plain.hidden),
         tied: model.tied.unwrap_or(true),
+        stack: model.taps.as_ref().map(|taps| match taps {
+            recipe::Taps::All => Taps::All,
+            recipe::Taps::Inputs => Taps::Inputs,
+            recipe::Taps::Named(names) => Taps::Named(names.clone()),
+            recipe::Taps::Budget(bytes) => Taps::Budget(*bytes),
+        }),
         ..plain
     }
 }

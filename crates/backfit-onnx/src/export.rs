@@ -59,7 +59,7 @@ impl Model {
 /// g.result("y", &x.exp());
 /// let module = g.finish().unwrap();
 /// let main = module.find("main").unwrap();
-/// let models = backfit_onnx::export(&Program { module, functions: vec![("step".to_owned(), main)] }).unwrap();
+/// let models = backfit_onnx::export(&Program::new(module, vec![("step".to_owned(), main)])).unwrap();
 /// let graph = models[0].proto.graph.as_ref().unwrap();
 /// let names: Vec<&str> = graph.output.iter().map(|o| o.name.as_str()).collect();
 /// assert_eq!(names, ["y", "sum.new"]);
@@ -69,7 +69,8 @@ impl Model {
 /// Operators that ONNX or onnxruntime do not have in some dtype: all of them, each with the user's line and what to do.
 pub fn export(program: &Program) -> Result<Vec<Model>, Error> {
     let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
-    let options = Options { claims: composite::CLAIMS, flush_subnormals: false };
+    let precision = program.precision.clone();
+    let options = Options { claims: composite::CLAIMS, precision, ..Options::default() };
     let lowered = lower(&program.module, &roots, &options)?;
     let flat = |id: usize| inline_calls(&lowered.module, FuncId(id as u32), |callee| !composite::takes(callee));
     let module = Module { functions: (0..lowered.module.functions.len()).map(flat).collect() };

@@ -17,7 +17,7 @@ fn f32s(shape: &[usize], seed: u64) -> Literal {
 
 fn exported(module: &Module) -> backfit::Result<Model> {
     let functions = vec![("main".to_owned(), last(module))];
-    Ok(export(&Program { module: module.clone(), functions })?.remove(0))
+    Ok(export(&Program::new(module.clone(), functions))?.remove(0))
 }
 
 fn input(g: &Graph, name: &str, dims: &[usize]) -> Tensor {
@@ -142,7 +142,7 @@ fn nodes_carry_scope_and_line_and_the_metadata_says_what_feeds_what() {
     let line = line!() + 1;
     let y = g.scope("encoder", || nn::linear(&g, "fc", &x, 2));
     let module = TrainStep::new(&y.square().mean(&[0, 1])).optimizer(Sgd::new(0.1)).build().expect("a program");
-    let program = Program { module: module.module.clone(), functions: vec![("step".to_owned(), module.step)] };
+    let program = Program::new(module.module.clone(), vec![("step".to_owned(), module.step)]);
     let model = export(&program).expect("it is exported").remove(0);
     let graph = model.proto.graph.as_ref().expect("a graph");
     let product = graph.node.iter().find(|n| n.op_type == "MatMul").expect("a product");

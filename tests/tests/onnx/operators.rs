@@ -35,7 +35,7 @@ impl Exclusion {
 
 fn exported(module: &Module) -> Result<Model, Error> {
     let functions = vec![("main".to_owned(), last(module))];
-    Ok(export(&Program { module: module.clone(), functions })?.remove(0))
+    Ok(export(&Program::new(module.clone(), functions))?.remove(0))
 }
 
 /// What a case should give, and its model.

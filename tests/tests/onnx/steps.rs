@@ -52,7 +52,7 @@ fn case(network: Network) -> Case {
     let module = step.report("accuracy", &logits.accuracy(&label)).build().expect("a training program");
     let functions = [("init", module.init), ("step", module.step), ("eval", module.eval)];
     let functions = functions.map(|(name, id)| (name.to_owned(), id)).to_vec();
-    let models = export(&Program { module: module.module.clone(), functions }).expect("it is exported");
+    let models = export(&Program::new(module.module.clone(), functions)).expect("it is exported");
     let [init, step, eval] = models.try_into().expect("three models");
     let training = Training::new(module, &Cpu::default().threads(2)).expect("it compiles");
     Case { training, init, step, eval }

@@ -6,7 +6,7 @@ macro_rules! recipes {
     };
 }
 
-recipes!["digits", "digits-cnn", "iris", "sine", "mnist", "mnist-cnn", "cifar10-cnn", "char-lm"];
+recipes!["digits", "digits-cnn", "iris", "sine", "mnist", "mnist-cnn", "cifar10-cnn", "char-lm", "char-lm-16"];
 
 /// Their names.
 pub fn names() -> impl Iterator<Item = &'static str> {

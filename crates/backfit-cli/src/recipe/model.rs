@@ -48,6 +48,23 @@ pub struct Model {
     /// Whether the head's weight is the embedding's, of `transformer`; it is unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tied: Option<bool>,
+    /// What every block keeps for its backward pass, of `transformer`; the blocks are then one loop over stacked weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taps: Option<Taps>,
+}
+
+/// What a block keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Taps {
+    /// All that the backward pass needs.
+    All,
+    /// Its input.
+    Inputs,
+    /// What leaves scopes of these names, such as `attn`.
+    Named(Vec<String>),
+    /// As much as fits into so many bytes, for all blocks together.
+    Budget(u64),
 }
 
 /// An architecture.
@@ -169,6 +186,7 @@ impl Model {
             ];
             sizes.into_iter().for_each(|(key, value)| c.unused(value, key, by, help));
             c.unused(&self.tied, "model.tied", by, help);
+            c.unused(&self.taps, "model.taps", by, help);
         }
         match (self.kind, self.degree) {
             (Kind::Polynomial, degree) => c.require(

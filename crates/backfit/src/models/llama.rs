@@ -1,8 +1,8 @@
 //! Decoder-only transformers of the Llama family.
 
-use crate::nn::{Embedding, Linear, NormalInit, Past, RmsNorm, TransformerBlock};
+use crate::nn::{Embedding, Linear, NormalInit, Past, RmsNorm, Stack, TransformerBlock};
 use backfit_ir::ops::rotary_embedding::Rotary;
-use backfit_ir::{Graph, Init, Tensor};
+use backfit_ir::{Graph, Init, Taps, Tensor};
 
 /// A decoder-only transformer: embedding, blocks of causal attention and SwiGLU with root mean square norms before
 /// them, a norm, and a head (Touvron et al. 2023; with head norms Qwen3, Yang et al. 2025). Weights start as GPT-2's:
@@ -41,6 +41,8 @@ pub struct Llama {
     pub rotary: Rotary,
     /// ε of the norms.
     pub epsilon: f64,
+    /// Whether the blocks are one loop over stacked weights (see [`Stack`]), and what each keeps for its backward pass.
+    pub stack: Option<Taps>,
 }
 
 impl Llama {
@@ -58,6 +60,7 @@ impl Llama {
             tied: true,
             rotary: Rotary::default(),
             epsilon: 1e-5,
+            stack: None,
         }
     }
 
@@ -94,8 +97,15 @@ impl Llama {
     #[track_caller]
     pub fn apply(&self, g: &Graph, tokens: &Tensor) -> Tensor {
         let (mut x, table) = self.embedded(g, tokens);
-        for layer in 0..self.layers {
-            x = self.block(layer).apply(g, &x);
+        match &self.stack {
+            Some(taps) => {
+                x = self.stacked(taps).apply(g, &x, |g, x, _| self.named_block("block").apply(g, x));
+            }
+            None => {
+                for layer in 0..self.layers {
+                    x = self.block(layer).apply(g, &x);
+                }
+            }
         }
         self.head(g, &x, &table)
     }
@@ -105,15 +115,34 @@ impl Llama {
     #[track_caller]
     pub fn decode(&self, g: &Graph, token: &Tensor, past: Past) -> Tensor {
         let (mut x, table) = self.embedded(g, token);
-        for layer in 0..self.layers {
-            x = self.block(layer).decode(g, &x, past);
+        match &self.stack {
+            Some(taps) => {
+                let Past { position, length } = past;
+                x = self.stacked(taps).apply_with(g, &x, &[position], |g, x, shared, _| {
+                    self.named_block("block").decode(g, x, Past { position: &shared[0], length })
+                });
+            }
+            None => {
+                for layer in 0..self.layers {
+                    x = self.block(layer).decode(g, &x, past);
+                }
+            }
         }
         self.head(g, &x, &table)
     }
 
     /// The n-th block, named `block` and its number.
     pub fn block(&self, layer: usize) -> TransformerBlock {
-        let block = TransformerBlock::new(&format!("block{layer}"), self.heads, self.hidden)
+        self.named_block(&format!("block{layer}"))
+    }
+
+    /// All blocks: weights are named as `blocks.block.attn.q.weight`.
+    fn stacked(&self, taps: &Taps) -> Stack {
+        Stack::new("blocks", self.layers).taps(taps.clone())
+    }
+
+    fn named_block(&self, name: &str) -> TransformerBlock {
+        let block = TransformerBlock::new(name, self.heads, self.hidden)
             .gated()
             .causal(true)
             .kv_heads(self.kv_heads)
@@ -163,7 +192,8 @@ mod tests {
     fn models_have_as_many_weights_as_they_say() {
         let plain = Llama::new(11, 2, 12, 3);
         let untied = Llama { tied: false, head_norm: true, head_width: 6, kv_heads: 1, ..plain.clone() };
-        for model in [plain, untied] {
+        let stacked = Llama { stack: Some(Taps::Inputs), ..untied.clone() };
+        for model in [plain, untied, stacked] {
             assert_eq!(declared(&model), model.parameters());
         }
     }
