@@ -36,7 +36,8 @@ fn shapes() -> Vec<Llama> {
     let plain = Llama::new(VOCABULARY, 2, 16, 2);
     let interleaved = Llama { rotary: Rotary { interleaved: true, base: 500.0, offset: 0 }, ..plain.clone() };
     let qwen = Llama { kv_heads: 2, heads: 4, head_width: 6, head_norm: true, tied: false, ..plain.clone() };
-    vec![plain, interleaved, qwen]
+    let stacked = Llama { stack: Some(Taps::Inputs), ..qwen.clone() };
+    vec![plain, interleaved, qwen, stacked]
 }
 
 #[test]
