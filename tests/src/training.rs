@@ -1,5 +1,6 @@
 //! Training programs on the CPU, step by step.
 
+use backfit_compile::precision::Policy;
 use backfit_compile::target::{Executable, FunctionReport, Port, Program};
 use backfit_cpu::{Cpu, CpuExecutable};
 use backfit_grad::TrainModule;
@@ -25,9 +26,17 @@ impl Training {
     /// # Errors
     /// Where the module does not compile.
     pub fn new(module: TrainModule, cpu: &Cpu) -> Result<Self, Error> {
+        Self::with_policy(module, cpu, &Policy::f32())
+    }
+
+    /// As [`Training::new`], in the dtypes of a precision policy.
+    ///
+    /// # Errors
+    /// Where the module does not compile.
+    pub fn with_policy(module: TrainModule, cpu: &Cpu, policy: &Policy) -> Result<Self, Error> {
         let functions = [("init", module.init), ("step", module.step), ("eval", module.eval)];
         let functions = functions.map(|(name, id)| (name.to_owned(), id)).to_vec();
-        let mut executable = cpu.build(&Program::new(module.module.clone(), functions))?;
+        let mut executable = cpu.build(&Program::new(module.module.clone(), functions).precision(policy.clone()))?;
         executable.run(INIT)?;
         Ok(Training { module, steps: 0, executable })
     }

@@ -69,8 +69,7 @@ impl Model {
 /// Operators that ONNX or onnxruntime do not have in some dtype: all of them, each with the user's line and what to do.
 pub fn export(program: &Program) -> Result<Vec<Model>, Error> {
     let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
-    let precision = program.precision.clone();
-    let options = Options { claims: composite::CLAIMS, precision, ..Options::default() };
+    let options = Options { claims: composite::CLAIMS, precision: program.precision.clone(), ..Options::default() };
     let lowered = lower(&program.module, &roots, &options)?;
     let flat = |id: usize| inline_calls(&lowered.module, FuncId(id as u32), |callee| !composite::takes(callee));
     let module = Module { functions: (0..lowered.module.functions.len()).map(flat).collect() };

@@ -36,6 +36,15 @@ fn llama(g: &Graph, x: &Tensor) -> Tensor {
     nn::linear(g, "head", &h, 10)
 }
 
+/// Three such blocks as one loop, forward and backward.
+fn stacked(g: &Graph, x: &Tensor) -> Tensor {
+    let h = nn::linear(g, "embed", &x.reshape([ROWS, 28, 28]), 16);
+    let h = nn::Stack::new("layers", 3).taps(Taps::Inputs).apply(g, &h, |g, x, _| {
+        nn::TransformerBlock::new("block", 2, 24).causal(true).gated().rotary(Rotary::default()).apply(g, x)
+    });
+    nn::linear(g, "head", &h.mean(&[1]), 10)
+}
+
 struct Case {
     training: Training,
     init: Model,
@@ -43,7 +52,7 @@ struct Case {
     eval: Model,
 }
 
-fn case(network: Network) -> Case {
+fn case(network: Network, policy: &Policy) -> Case {
     let g = Graph::new();
     let x = g.input("image", F32, [ROWS, 1, 28, 28]);
     let label = g.input("label", I32, [ROWS]);
@@ -52,9 +61,10 @@ fn case(network: Network) -> Case {
     let module = step.report("accuracy", &logits.accuracy(&label)).build().expect("a training program");
     let functions = [("init", module.init), ("step", module.step), ("eval", module.eval)];
     let functions = functions.map(|(name, id)| (name.to_owned(), id)).to_vec();
-    let models = export(&Program::new(module.module.clone(), functions)).expect("it is exported");
+    let models =
+        export(&Program::new(module.module.clone(), functions).precision(policy.clone())).expect("it is exported");
     let [init, step, eval] = models.try_into().expect("three models");
-    let training = Training::new(module, &Cpu::default().threads(2)).expect("it compiles");
+    let training = Training::with_policy(module, &Cpu::default().threads(2), policy).expect("it compiles");
     Case { training, init, step, eval }
 }
 
@@ -92,8 +102,8 @@ fn observed(case: &mut Case, batch: &[(&str, Literal)]) -> (Vec<(String, Literal
     (fed, returned)
 }
 
-fn follow(network: Network) {
-    let mut case = case(network);
+fn follow(network: Network, policy: &Policy, tolerance: f64) {
+    let mut case = case(network, policy);
     let names = outputs(&case.step);
     let (batches, _) = data(20);
     let (runs, expected): (Vec<_>, Vec<_>) = batches.iter().map(|batch| observed(&mut case, batch)).unzip();
@@ -111,29 +121,44 @@ fn follow(network: Network) {
             *most = most.max(away);
         }
     }
-    let far: Vec<_> = worst.iter().filter(|(_, away)| **away > 1e-5).collect();
+    let far: Vec<_> = worst.iter().filter(|(_, away)| **away > tolerance).collect();
     assert!(far.is_empty(), "after a step from the same state: {far:?}");
     println!("{} outputs, the worst off by {:.1e}", names.len(), worst.values().copied().fold(0.0, f64::max));
 }
 
 #[test]
 fn each_of_20_steps_of_a_perceptron_is_the_cpus() {
-    follow(perceptron);
+    follow(perceptron, &Policy::f32(), 1e-5);
 }
 
 #[test]
 fn each_of_20_steps_of_a_convolutional_network_with_batch_norm_is_the_cpus() {
-    follow(convolutional);
+    follow(convolutional, &Policy::f32(), 1e-5);
 }
 
 #[test]
 fn each_of_20_steps_of_a_llama_block_is_the_cpus() {
-    follow(llama);
+    follow(llama, &Policy::f32(), 1e-5);
+}
+
+#[test]
+fn each_of_20_steps_of_a_loop_over_layers_is_the_cpus() {
+    let loops = case(stacked, &Policy::f32()).step.proto.graph.into_iter().flat_map(|graph| graph.node);
+    assert_eq!(loops.filter(|node| node.op_type == "Scan").count(), 2);
+    follow(stacked, &Policy::f32(), 1e-5);
+}
+
+/// A half-precision number may round to its other neighbour where a sum before it was added in another order.
+#[test]
+fn each_of_20_steps_in_half_precision_is_the_cpus_but_for_roundings() {
+    for name in ["bf16", "f16-engine"] {
+        follow(perceptron, &Policy::named(name).expect("a policy"), 1e-3);
+    }
 }
 
 #[test]
 fn the_state_starts_as_the_cpus() {
-    let case = case(llama);
+    let case = case(llama, &Policy::f32());
     let key = Literal::from_i64(Type::new(U32, [4]), &[0; 4]);
     let expected: Vec<Literal> = {
         let store = case.training.residents();
@@ -157,7 +182,7 @@ fn mean(accuracies: impl Iterator<Item = f64>) -> f64 {
 
 /// Trains both from one state on the same batches, and compares what they have learnt.
 fn learn(network: Network) {
-    let mut case = case(network);
+    let mut case = case(network, &Policy::f32());
     let (batches, held_back) = data(300);
     assert_eq!(batches.len(), 300);
     let read = inputs(&case.step);

@@ -11,7 +11,7 @@ use crate::session;
 use backfit::datasets::npz::write_npz;
 use backfit::onnx::{self, Model};
 use backfit::train::atomic_file;
-use backfit::{Dataset, Literal, Place, Policy, Problem, Program, Result, Schedule, TrainModule, Trainer};
+use backfit::{Dataset, Literal, Place, Problem, Program, Result, Schedule, TrainModule, Trainer};
 use serde_json::json;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn run(args: &args::Export, console: Console) -> Result<()> {
     check_free(&args.out)?;
     let source = Source::open(args)?;
     let module = training_program(&source.loaded, &source.interface)?;
-    let mut models = onnx::export(&program(&module, args.step, source.loaded.policy()))?;
+    let mut models = onnx::export(&program(&module, args.step).precision(source.loaded.policy()))?;
     let interface = source.interface.to_json()?;
     let state = state(&source.trainer)?;
     for model in &mut models {
@@ -123,12 +123,12 @@ fn check_free(folder: &Path) -> Result<()> {
     if free { Ok(()) } else { Err(problem().help("name another one with --out").into()) }
 }
 
-fn program(module: &TrainModule, step: bool, precision: Policy) -> Program {
+fn program(module: &TrainModule, step: bool) -> Program {
     let training = [("init", module.init), ("step", module.step), ("eval", module.eval)];
     let mut functions: Vec<_> = training.into_iter().filter(|_| step).collect();
     functions.extend(module.predict.map(|id| ("predict", id)));
     let functions = functions.into_iter().map(|(name, id)| (name.to_owned(), id)).collect();
-    Program::new(module.module.clone(), functions).precision(precision)
+    Program::new(module.module.clone(), functions)
 }
 
 /// The resident store.
@@ -142,7 +142,7 @@ fn state(trainer: &Trainer) -> Result<Vec<(String, Literal)>> {
 /// What is fed at each step to come beside the batch: to the end of the recipe, and for an epoch at least.
 fn hypers(loaded: &Loaded, samples: &Samples, module: &TrainModule, done: u64) -> Vec<(String, Literal)> {
     let recipe = &loaded.recipe;
-    let per_epoch = samples.train.batches(recipe.batch).per_epoch();
+    let per_epoch = samples.batches(loaded).per_epoch();
     let total = recipe.epochs * per_epoch;
     let schedule = recipe.schedule.as_ref().map_or(Schedule::Constant, |schedule| schedule.over(total));
     let optimizer = &module.optimizer;
