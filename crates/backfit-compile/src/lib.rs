@@ -8,6 +8,7 @@ pub mod passes;
 pub mod pipeline;
 pub mod plan;
 pub mod precision;
+pub mod range;
 pub mod target;
 
 pub use pipeline::{Lowered, StageReport, lower};

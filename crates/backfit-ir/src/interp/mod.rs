@@ -7,4 +7,4 @@ mod array;
 mod run;
 
 pub use array::{Array, Data, Odometer, wrap};
-pub use run::{Options, run};
+pub use run::{Options, Watch, run, run_watched};

@@ -22,6 +22,23 @@ pub struct Options {
 /// # Errors
 /// Where the arguments are not of the parameters' types.
 pub fn run(module: &Module, function: FuncId, arguments: &[Array], options: Options) -> Result<Vec<Array>, Error> {
+    run_watched(module, function, arguments, options, &mut |_, _, _, _| {})
+}
+
+/// What [`run_watched`] tells of every node that it ran: its function, its number there, its operands and its results.
+pub type Watch<'w> = dyn FnMut(FuncId, usize, &[&Array], &[Array]) + 'w;
+
+/// As [`run`]; `watch` sees every node of every function as it runs, once for each time.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    module: &Module,
+    function: FuncId,
+    arguments: &[Array],
+    options: Options,
+    watch: &mut Watch,
+) -> Result<Vec<Array>, Error> {
     let f = module.function(function);
     let types: Vec<&Type> = f.params.iter().map(|p| f.ty(p.value)).collect();
     if types.len() != arguments.len() {
@@ -34,26 +51,29 @@ pub fn run(module: &Module, function: FuncId, arguments: &[Array], options: Opti
             return Err(Problem::new(what).into());
         }
     }
-    Ok(Interpreter { module, options }.function(function, arguments))
+    Ok(Interpreter { module, options, watch }.function(function, arguments))
 }
 
-struct Interpreter<'m> {
+struct Interpreter<'m, 'w> {
     module: &'m Module,
     options: Options,
+    watch: &'m mut Watch<'w>,
 }
 
-impl Interpreter<'_> {
-    fn function(&self, id: FuncId, arguments: &[Array]) -> Vec<Array> {
+impl Interpreter<'_, '_> {
+    fn function(&mut self, id: FuncId, arguments: &[Array]) -> Vec<Array> {
         let function = self.module.function(id);
         let mut values: Vec<Option<Array>> = vec![None; function.values.len()];
         for (param, argument) in function.params.iter().zip(arguments) {
             values[param.value.index()] = Some(self.rounded(argument.clone()));
         }
         let mut uses = function.use_counts();
-        for node in &function.nodes {
+        for (index, node) in function.nodes.iter().enumerate() {
             let operands: Vec<&Array> =
                 node.operands.iter().map(|v| values[v.index()].as_ref().expect("defined before use")).collect();
             let results = self.node(&node.op, &operands, &function.types(&node.results));
+            let results: Vec<Array> = results.into_iter().map(|result| self.rounded(result)).collect();
+            (self.watch)(id, index, &operands, &results);
             for operand in &node.operands {
                 uses[operand.index()] -= 1;
                 if uses[operand.index()] == 0 {
@@ -62,13 +82,13 @@ impl Interpreter<'_> {
             }
             for (&id, result) in node.results.iter().zip(results) {
                 debug_assert_eq!(&result.ty, function.ty(id), "{}", node.op.name());
-                values[id.index()] = Some(self.rounded(result));
+                values[id.index()] = Some(result);
             }
         }
         function.results.iter().map(|r| values[r.value.index()].clone().expect("defined before use")).collect()
     }
 
-    fn node(&self, op: &Op, operands: &[&Array], results: &[Type]) -> Vec<Array> {
+    fn node(&mut self, op: &Op, operands: &[&Array], results: &[Type]) -> Vec<Array> {
         match op {
             Op::Call(callee) => {
                 let arguments: Vec<Array> = operands.iter().map(|&a| a.clone()).collect();
@@ -79,7 +99,7 @@ impl Interpreter<'_> {
         }
     }
 
-    fn scan(&self, scan: &Scan, operands: &[&Array], results: &[Type]) -> Vec<Array> {
+    fn scan(&mut self, scan: &Scan, operands: &[&Array], results: &[Type]) -> Vec<Array> {
         let (carries, rest) = operands.split_at(scan.carries);
         let (constants, stacked) = rest.split_at(scan.constants);
         let mut carries: Vec<Array> = carries.iter().map(|&a| a.clone()).collect();
