@@ -138,6 +138,7 @@ Examples:
   backfit inspect digits --function eval
   backfit inspect digits --stage simplify --text       the text form after that stage
   backfit inspect digits --dot | dot -Tsvg > step.svg  a picture
+  backfit inspect digits --ranges --set precision=f16  how large values are, and which do not fit
   backfit inspect digits --json                        sizes of the plan as one object
 
 Stages: differentiate, precision, decompose, simplify, layout.")]
@@ -156,6 +157,10 @@ pub struct Inspect {
     /// Prints a picture in the language of Graphviz.
     #[arg(long, conflicts_with = "text")]
     pub dot: bool,
+    /// Prints how large the values of a step are, by bounds and in calibration runs, and what the precision policy's dtype
+    /// makes of that. Reads the data.
+    #[arg(long, conflicts_with_all = ["text", "dot", "stage"])]
+    pub ranges: bool,
     /// Changes to the recipe.
     #[command(flatten)]
     pub changes: Changes,

@@ -52,6 +52,7 @@ pub use backfit_onnx as onnx;
 pub use backfit_train as train;
 
 pub use backfit_compile::precision::{self, Policy};
+pub use backfit_compile::range as ranges;
 pub use backfit_compile::target::{Executable, Program, Target};
 pub use backfit_cpu::Cpu;
 pub use backfit_grad::{

@@ -1,6 +1,7 @@
 //! `backfit inspect`.
 
 use crate::args;
+use crate::commands::ranges;
 use crate::console::{Console, bytes, table};
 use crate::recipe::{self, Loaded};
 use crate::{samples, session};
@@ -22,6 +23,9 @@ const ROWS: usize = 60;
 /// Whatever is wrong with the recipe; no such function or stage.
 pub fn run(args: &args::Inspect, console: Console) -> Result<()> {
     let loaded = recipe::load(&args.recipe, &args.changes.overrides())?;
+    if args.ranges {
+        return ranges::run(args, &loaded, console);
+    }
     let interface = match samples::known(&loaded) {
         Some(interface) => interface,
         None => samples::load(&loaded)?.interface,

@@ -5,4 +5,5 @@ pub mod eval;
 pub mod export;
 pub mod inspect;
 pub mod predict;
+pub mod ranges;
 pub mod train;
