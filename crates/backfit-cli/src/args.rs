@@ -74,6 +74,7 @@ Examples:
   backfit train mnist --data ~/data            (fetch it first: backfit data fetch mnist --to ~/data)
   backfit train --resume runs/digits-1         goes on bit for bit after Ctrl-C
   backfit train --resume runs/digits-1 --epochs 40
+  backfit train my.toml --nan-trace            names the operator where a number stopped being finite
 
 Every run has a folder of its own: checkpoint.safetensors, log.jsonl, curve.svg, recipe.toml.
 Ctrl-C ends the run after the current step, with a checkpoint and exit code 130.")]
@@ -87,6 +88,10 @@ pub struct Train {
     /// The folder of the run, which must not exist yet or be empty, instead of runs/RECIPE-N.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Where a step is skipped because its gradients are not finite, replays it and names the operator and the line where
+    /// the first such number arose. Results have the same bits.
+    #[arg(long)]
+    pub nan_trace: bool,
     /// Changes to the recipe.
     #[command(flatten)]
     pub changes: Changes,

@@ -3,7 +3,7 @@
 use crate::interface::{Interface, Output};
 use crate::recipe::Loaded;
 use crate::recipe::model::{self as recipe, Activation, Kind, LossName, Model, Norm, Reduction};
-use crate::recipe::optimizer::{Optimizer, OptimizerName};
+use crate::recipe::optimizer::{LossScale, Optimizer, OptimizerName};
 use crate::samples::{LABEL, NEXT, TARGET};
 use backfit::models::Llama;
 use backfit::prelude::*;
@@ -19,7 +19,7 @@ pub fn training_program(loaded: &Loaded, interface: &Interface) -> Result<TrainM
     let recipe = &loaded.recipe;
     check(loaded, interface)?;
     let g = Graph::new();
-    let rows = recipe.batch;
+    let rows = recipe.rows();
     let dims: Vec<usize> = [rows].into_iter().chain(interface.shape.iter().copied()).collect();
     let dtype = if matches!(interface.output, Output::Text { .. }) { I32 } else { F32 };
     let input = g.parameter(&interface.input, Type::new(dtype, dims), backfit::ir::Role::Input, None);
@@ -34,7 +34,35 @@ pub fn training_program(loaded: &Loaded, interface: &Interface) -> Result<TrainM
     if let Some(norm) = recipe.optimizer.clip_norm {
         step = step.clip(Clip::GlobalNorm(norm));
     }
+    let parts = recipe.accumulate.unwrap_or(1);
+    step = if parts > 1 { step.accumulate(parts, Some(&network.valid)) } else { step };
+    step = recipe.unroll.into_iter().fold(step, TrainStep::unroll);
+    step = recipe.loss_scale.iter().map(LossScale::settings).fold(step, TrainStep::loss_scale);
+    step = recipe.optimizer.ema.into_iter().fold(step, TrainStep::ema);
+    step = grouped(step, loaded, &g)?;
     optimized(step, &recipe.optimizer).build()
+}
+
+/// The groups of the recipe.
+fn grouped(step: TrainStep, loaded: &Loaded, g: &Graph) -> Result<TrainStep> {
+    let weights: Vec<String> = g.inspect(|f| {
+        let weights = f.params.iter().filter(|p| matches!(p.role, backfit::ir::Role::Weight { .. }));
+        weights.map(|p| p.name.clone()).collect()
+    });
+    let groups = loaded.recipe.optimizer.groups.as_deref().unwrap_or_default();
+    for group in groups {
+        if !weights.iter().any(|name| Group::fits(&group.pattern, name)) {
+            let what = format!("no weight has a name like '{}'", group.pattern);
+            let problem = loaded.problem("optimizer.groups", what);
+            return Err(problem.help(format!("the weights are: {}", weights.join(", "))).into());
+        }
+    }
+    let last = |name: &String| groups.iter().rev().find(|group| Group::fits(&group.pattern, name));
+    if weights.iter().all(|name| last(name).is_some_and(|group| group.frozen == Some(true))) {
+        let problem = loaded.problem("optimizer.groups", "every weight is frozen");
+        return Err(problem.help("leave at least one to be trained").into());
+    }
+    Ok(groups.iter().fold(step, |step, group| step.group(&group.pattern, group.settings())))
 }
 
 fn check(loaded: &Loaded, interface: &Interface) -> Result<()> {
@@ -162,7 +190,7 @@ impl Network<'_> {
     /// The loss, and the accuracy of classes. Rows that fill up a batch do not count.
     fn loss(&self, out: &Tensor, interface: &Interface) -> (Tensor, Option<Tensor>) {
         let loss = &self.loaded.recipe.loss;
-        let rows = self.loaded.recipe.batch;
+        let rows = self.loaded.recipe.rows();
         let weights = Some(&self.valid);
         let reduction = match loss.reduction {
             Reduction::Mean => backfit::prelude::Reduction::Mean,

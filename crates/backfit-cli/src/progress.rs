@@ -62,6 +62,17 @@ impl Progress {
                     *line = format!("{line}  | held back: {}", told(&report.scalars));
                 }
             }
+            Event::Skipped { output, trace, .. } => {
+                let row = match output.skipped_in_a_row() {
+                    1 => String::new(),
+                    n => format!(", the {n}th in a row"),
+                };
+                self.tell(&format!(
+                    "a step after step {} was skipped{row}: its gradients are not finite",
+                    output.step()
+                ));
+                trace.iter().for_each(|trace| self.tell(&trace.to_string()));
+            }
             Event::Saved { .. } => {}
             Event::Finished(_) => {
                 self.tell_line();

@@ -25,7 +25,10 @@ pub fn cpu(loaded: &Loaded) -> Cpu {
 /// The model cannot be built or compiled.
 pub fn compile(loaded: &Loaded, interface: &Interface) -> Result<Trainer> {
     let program = training_program(loaded, interface)?;
-    Trainer::new(program.compile_with(&cpu(loaded), &loaded.policy())?).seed(loaded.recipe.seed)
+    let compiled = program.compile_with(&cpu(loaded), &loaded.policy())?;
+    let mut trainer = Trainer::new(compiled).seed(loaded.recipe.seed)?;
+    trainer.use_averages(loaded.recipe.optimizer.ema.is_some())?;
+    Ok(trainer)
 }
 
 /// Takes over the run of a checkpoint.

@@ -9,6 +9,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod precision;
 pub mod range;
+pub mod shuttle;
 pub mod target;
 
 pub use pipeline::{Lowered, StageReport, lower};

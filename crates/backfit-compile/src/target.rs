@@ -137,6 +137,9 @@ pub trait Executable: Send {
     /// Where there is none of this name, or of another type.
     fn write(&mut self, name: &str, value: &Literal) -> Result<(), Error>;
 
+    /// Whether subnormal numbers count as zero.
+    fn flushes_subnormals(&self) -> bool;
+
     /// The bytes in use.
     fn memory(&self) -> MemoryReport;
 

@@ -125,6 +125,7 @@ pub struct CpuExecutable {
     segments: Segments,
     stages: Vec<StageReport>,
     memory: MemoryReport,
+    flush_subnormals: bool,
 }
 
 impl CpuExecutable {
@@ -159,6 +160,7 @@ impl CpuExecutable {
             memory: segments.report,
             segments,
             stages,
+            flush_subnormals,
         };
         for entry in entries {
             executable.programs.push(entry.program);
@@ -220,6 +222,10 @@ impl Executable for CpuExecutable {
             bytes.copy_from_slice(value.bytes());
         }
         Ok(())
+    }
+
+    fn flushes_subnormals(&self) -> bool {
+        self.flush_subnormals
     }
 
     fn memory(&self) -> MemoryReport {

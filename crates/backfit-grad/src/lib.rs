@@ -5,6 +5,7 @@
 //! all over one resident store. This crate knows no target.
 
 mod check;
+mod host;
 mod optimizer;
 mod pairs;
 mod reverse;
@@ -14,7 +15,11 @@ mod taps;
 mod variants;
 
 pub use check::{CheckReport, Disagreement, check_outputs, grad_check};
+pub use host::{HostUpdate, HostWeight};
 pub use optimizer::{Adam, AdamW, Optimizer, RmsProp, Sgd, Updated};
 pub use reverse::{Request, gradients, vjp};
-pub use step::{Clip, FINITE, LOSS, Resident, TrainModule, TrainStep};
+pub use step::{
+    Averaged, Clip, FINITE, GOOD_STEPS, Group, LOSS, LOSS_SCALE, LossScale, Resident, SCALE, TrainModule, TrainStep,
+    Unrolled, average_of,
+};
 pub use taps::{Tap, TapReport};

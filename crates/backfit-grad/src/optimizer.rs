@@ -1,10 +1,12 @@
 //! Optimizers: which state they keep per weight, which scalars a step is fed, and how they update.
 
+use crate::host::HostUpdate;
 use backfit_ir::Tensor;
 use backfit_ir::ops::adam_update::{AdamUpdate, adam_update};
 use backfit_ir::ops::rmsprop_update::{RmspropUpdate, rmsprop_update};
 use backfit_ir::ops::sgd_update::{SgdUpdate, sgd_update};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A weight and its optimizer state after a step.
 pub struct Updated {
@@ -41,6 +43,16 @@ pub trait Optimizer: Debug + Send + Sync {
 
     /// The new weight and state. `hypers` have the weight's dtype.
     fn update(&self, weight: &Tensor, slots: &[Tensor], gradient: &Tensor, hypers: &[Tensor]) -> Updated;
+
+    /// The same rule with its weight decay multiplied by this; `None` where it has none to multiply.
+    fn with_decay(&self, _factor: f64) -> Option<Arc<dyn Optimizer>> {
+        None
+    }
+
+    /// The update in plain f32, bit-equal to [`Optimizer::update`]; `false` where there is no such form.
+    fn update_on_host(&self, _host: &mut HostUpdate) -> bool {
+        false
+    }
 }
 
 /// Stochastic gradient descent, as `torch.optim.SGD`.
@@ -86,6 +98,17 @@ impl Optimizer for Sgd {
 
     fn update(&self, weight: &Tensor, slots: &[Tensor], gradient: &Tensor, hypers: &[Tensor]) -> Updated {
         Updated::of(sgd_update(weight, gradient, slots.first(), &hypers[0], self.rule))
+    }
+
+    fn with_decay(&self, factor: f64) -> Option<Arc<dyn Optimizer>> {
+        let mut new = *self;
+        new.rule.weight_decay *= factor;
+        Some(Arc::new(new))
+    }
+
+    fn update_on_host(&self, host: &mut HostUpdate) -> bool {
+        host.sgd(&self.rule);
+        true
     }
 }
 
@@ -145,6 +168,17 @@ impl Optimizer for Adam {
         let scalars = [&hypers[0], &hypers[1], &hypers[2]];
         Updated::of(adam_update(weight, &slots[0], &slots[1], gradient, scalars, self.rule))
     }
+
+    fn with_decay(&self, factor: f64) -> Option<Arc<dyn Optimizer>> {
+        let mut new = *self;
+        new.rule.weight_decay *= factor;
+        Some(Arc::new(new))
+    }
+
+    fn update_on_host(&self, host: &mut HostUpdate) -> bool {
+        host.adam(&self.rule);
+        true
+    }
 }
 
 /// Adam with decoupled weight decay (Loshchilov & Hutter 2019), as `torch.optim.AdamW`.
@@ -194,6 +228,17 @@ impl Optimizer for AdamW {
 
     fn update(&self, weight: &Tensor, slots: &[Tensor], gradient: &Tensor, hypers: &[Tensor]) -> Updated {
         self.0.update(weight, slots, gradient, hypers)
+    }
+
+    fn with_decay(&self, factor: f64) -> Option<Arc<dyn Optimizer>> {
+        let mut new = *self;
+        new.0.rule.weight_decay *= factor;
+        Some(Arc::new(new))
+    }
+
+    fn update_on_host(&self, host: &mut HostUpdate) -> bool {
+        host.adam(&self.0.rule);
+        true
     }
 }
 
@@ -257,5 +302,16 @@ impl Optimizer for RmsProp {
         let mut rest = slots[1..].iter();
         let mean = if self.rule.centered { rest.next() } else { None };
         Updated::of(rmsprop_update(weight, &slots[0], mean, rest.next(), gradient, &hypers[0], self.rule))
+    }
+
+    fn with_decay(&self, factor: f64) -> Option<Arc<dyn Optimizer>> {
+        let mut new = *self;
+        new.rule.weight_decay *= factor;
+        Some(Arc::new(new))
+    }
+
+    fn update_on_host(&self, host: &mut HostUpdate) -> bool {
+        host.rmsprop(&self.rule);
+        true
     }
 }

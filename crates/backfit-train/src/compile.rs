@@ -3,10 +3,9 @@
 use crate::fingerprint::fingerprint;
 use crate::masking::unmasked_results;
 use backfit_compile::precision::Policy;
-use backfit_compile::target::{Executable, Port, Program, Target};
-use backfit_grad::{Optimizer, TapReport, TrainModule};
+use backfit_compile::target::{Executable, Port, Program, Signature, Target};
+use backfit_grad::TrainModule;
 use backfit_ir::{FuncId, Problem, Result, Role};
-use std::sync::Arc;
 
 /// Compiles a training program for a target: `model.compile(&Cpu::default())?`.
 pub trait Compile {
@@ -29,15 +28,41 @@ pub trait Compile {
 /// A compiled training program with its weights. [`Trainer::new`](crate::Trainer::new) takes it.
 pub struct Compiled {
     pub(crate) executable: Box<dyn Executable>,
-    pub(crate) optimizer: Arc<dyn Optimizer>,
-    pub(crate) init: Entry,
-    pub(crate) step: Entry,
-    pub(crate) eval: Entry,
-    pub(crate) predict: Option<Entry>,
+    /// What was compiled.
+    pub(crate) program: TrainModule,
+    pub(crate) precision: Policy,
+    pub(crate) entries: Entries,
     /// Results of `eval` that padding rows would falsify.
     pub(crate) unmasked: Vec<String>,
     pub(crate) model: String,
-    pub(crate) taps: Vec<TapReport>,
+}
+
+/// The compiled functions.
+pub(crate) struct Entries {
+    init: Entry,
+    pub step: Entry,
+    pub unrolled: Option<Entry>,
+    eval: Entry,
+    predict: Option<Entry>,
+    averaged_eval: Option<Entry>,
+    averaged_predict: Option<Entry>,
+}
+
+impl Entries {
+    /// Evaluation, of averaged weights where they are asked for and kept.
+    pub fn eval(&self, averaged: bool) -> &Entry {
+        self.averaged_eval.as_ref().filter(|_| averaged).unwrap_or(&self.eval)
+    }
+
+    /// Prediction, as [`Entries::eval`].
+    pub fn predict(&self, averaged: bool) -> Option<&Entry> {
+        self.averaged_predict.as_ref().filter(|_| averaged).or(self.predict.as_ref())
+    }
+
+    /// Every function that is fed.
+    pub fn fed(&self) -> impl Iterator<Item = &Entry> {
+        [&self.step, &self.eval].into_iter().chain(&self.predict)
+    }
 }
 
 /// A compiled function: its number and what it is fed and returns.
@@ -49,6 +74,13 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// The function with this name.
+    fn find(executable: &dyn Executable, name: &str) -> Option<Self> {
+        let number = executable.signatures().iter().position(|s| s.name == name)?;
+        let Signature { inputs, outputs, .. } = executable.signatures()[number].clone();
+        Some(Entry { number, inputs, outputs })
+    }
+
     /// The rows of a batch: the first extent of the first input.
     pub fn batch_size(&self) -> Option<usize> {
         let fed = self.inputs.iter().filter(|p| p.role == Role::Input);
@@ -62,23 +94,34 @@ impl Entry {
 
 impl Compile for TrainModule {
     fn compile_with(&self, target: &dyn Target, precision: &Policy) -> Result<Compiled> {
-        let named = |name: &str, id: FuncId| (name.to_owned(), id);
-        let mut functions = vec![named("init", self.init), named("step", self.step), named("eval", self.eval)];
-        functions.extend(self.predict.map(|id| named("predict", id)));
+        let averaged = self.averaged.as_ref();
+        let functions: [(&str, Option<FuncId>); 7] = [
+            ("init", Some(self.init)),
+            ("step", Some(self.step)),
+            ("eval", Some(self.eval)),
+            ("predict", self.predict),
+            ("steps", self.unrolled.map(|unrolled| unrolled.function)),
+            ("eval_averaged", averaged.map(|a| a.eval)),
+            ("predict_averaged", averaged.and_then(|a| a.predict)),
+        ];
+        let functions = functions.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?))).collect();
         let executable = target.compile(&Program::new(self.module.clone(), functions).precision(precision.clone()))?;
-        let entry = |number: usize| {
-            let signature = executable.signatures().get(number).cloned().unwrap_or_default();
-            Entry { number, inputs: signature.inputs, outputs: signature.outputs }
+        let find = |name: &str| Entry::find(&*executable, name);
+        let entries = Entries {
+            init: find("init").unwrap_or_default(),
+            step: find("step").unwrap_or_default(),
+            unrolled: find("steps"),
+            eval: find("eval").unwrap_or_default(),
+            predict: find("predict"),
+            averaged_eval: find("eval_averaged"),
+            averaged_predict: find("predict_averaged"),
         };
         let mut compiled = Compiled {
-            init: entry(0),
-            step: entry(1),
-            eval: entry(2),
-            predict: self.predict.map(|_| entry(3)),
-            optimizer: self.optimizer.clone(),
             unmasked: unmasked_results(self.module.function(self.eval)),
             model: fingerprint(&self.module, self.eval),
-            taps: self.taps.clone(),
+            program: self.clone(),
+            precision: precision.clone(),
+            entries,
             executable,
         };
         compiled.initialise(0)?;
@@ -95,11 +138,11 @@ impl Compiled {
     /// Fills the resident store anew; everything random in it stems from the seed.
     pub(crate) fn initialise(&mut self, seed: u64) -> Result<()> {
         let words = [seed as u32, (seed >> 32) as u32, 0, 0];
-        if let Some(input) = self.init.inputs.iter().position(|p| p.name == "key") {
-            let key = self.executable.input(self.init.number, input);
+        if let Some(input) = self.entries.init.inputs.iter().position(|p| p.name == "key") {
+            let key = self.executable.input(self.entries.init.number, input);
             key.chunks_exact_mut(4).zip(words).for_each(|(out, word)| out.copy_from_slice(&word.to_le_bytes()));
         }
-        self.executable.run(self.init.number)
+        self.executable.run(self.entries.init.number)
     }
 
     /// The number of a resident tensor, or which there are.

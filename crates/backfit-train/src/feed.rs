@@ -7,14 +7,46 @@ use crate::scalar;
 use backfit_compile::target::{Executable, Port};
 use backfit_ir::{DType, Error, Problem, Result, Role, Type};
 
-/// Feeds every input of a function from the column of its name. Rows beyond the samples repeat the samples in turn.
+/// Where the inputs and results of one step lie: in those of a function that takes one step, or of one that takes several.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// The function.
+    pub function: usize,
+    /// Which of the steps.
+    pub part: usize,
+    /// How many there are.
+    pub parts: usize,
+}
+
+impl Place {
+    /// The inputs of a function that takes one batch.
+    pub fn of(entry: &Entry) -> Self {
+        Place { function: entry.number, part: 0, parts: 1 }
+    }
+
+    /// The bytes of an input.
+    pub fn input(self, executable: &mut dyn Executable, number: usize) -> &mut [u8] {
+        let all = executable.input(self.function, number);
+        let one = all.len() / self.parts;
+        &mut all[self.part * one..(self.part + 1) * one]
+    }
+
+    /// The bytes of a result.
+    pub fn output(self, executable: &dyn Executable, number: usize) -> &[u8] {
+        let all = executable.output(self.function, number);
+        let one = all.len() / self.parts;
+        &all[self.part * one..(self.part + 1) * one]
+    }
+}
+
+/// Feeds every input that a function has from the column of its name. Rows beyond the samples repeat the samples in turn.
 ///
 /// # Errors
 /// Every input without a column, or with one of another type; nothing is fed then.
-pub(crate) fn feed(executable: &mut dyn Executable, entry: &Entry, batch: &Batch) -> Result<()> {
+pub(crate) fn feed(executable: &mut dyn Executable, place: Place, entry: &Entry, batch: &Batch) -> Result<()> {
     check(entry, batch)?;
     for (number, port) in entry.inputs.iter().enumerate().filter(|(_, p)| p.role == Role::Input) {
-        let input = executable.input(entry.number, number);
+        let input = place.input(executable, number);
         if port.name == VALID {
             write_mask(port.ty.dtype, input, batch.samples());
         } else {

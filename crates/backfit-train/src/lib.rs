@@ -27,6 +27,6 @@ pub use masking::VALID;
 pub use scalars::Scalars;
 pub use schedule::Schedule;
 pub use trainer::{
-    Checkpoints, EpochReport, Event, FitOptions, FitReport, Listener, Monitor, Report, StepOutput, Stopped, Trainer,
-    WeightsReport,
+    Checkpoints, EpochReport, Event, FitOptions, FitReport, Listener, Monitor, Report, StepOutput, Stopped, Trace,
+    Trainer, WeightsReport,
 };

@@ -15,6 +15,10 @@ impl Scalars {
         Scalars { values: vec![0.0; names.len()], names }
     }
 
+    pub(crate) fn names(&self) -> Arc<[String]> {
+        self.names.clone()
+    }
+
     pub(crate) fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }

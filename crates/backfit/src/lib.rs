@@ -53,10 +53,12 @@ pub use backfit_train as train;
 
 pub use backfit_compile::precision::{self, Policy};
 pub use backfit_compile::range as ranges;
+pub use backfit_compile::shuttle::Shuttle;
 pub use backfit_compile::target::{Executable, Program, Target};
 pub use backfit_cpu::Cpu;
 pub use backfit_grad::{
-    Adam, AdamW, Clip, Optimizer, RmsProp, Sgd, Tap, TapReport, TrainModule, TrainStep, Updated, grad_check, gradients,
+    Adam, AdamW, Clip, Group, LossScale, Optimizer, RmsProp, Sgd, Tap, TapReport, TrainModule, TrainStep, Updated,
+    grad_check, gradients,
 };
 pub use backfit_ir::{
     Attributes, DType, Dim, Error, Graph, Init, Literal, Module, OpDef, Place, Problem, Result, Shape, Taps, Tensor,
@@ -66,5 +68,5 @@ pub use backfit_train::checkpoint::Checkpoint;
 pub use backfit_train::data::{Augment, Batch, Batches, Dataset, Normalizer, Position, Source, Split};
 pub use backfit_train::{
     Checkpoints, Compile, Compiled, EpochReport, Event, FitOptions, FitReport, Monitor, Report, Scalars, Schedule,
-    StepOutput, Stopped, Trainer, WeightsReport,
+    StepOutput, Stopped, Trace, Trainer, WeightsReport,
 };

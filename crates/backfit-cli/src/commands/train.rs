@@ -26,6 +26,7 @@ struct Run {
     samples: Samples,
     trainer: Trainer,
     resumed: Option<PathBuf>,
+    nan_trace: bool,
 }
 
 /// Trains, and tells the exit code.
@@ -96,7 +97,7 @@ fn prepare(args: &args::Train) -> Result<Run> {
         trainer.continued(batches)?;
     }
     session::annotate(&mut trainer, &loaded, &samples.interface)?;
-    Ok(Run { loaded, samples, trainer, resumed })
+    Ok(Run { loaded, samples, trainer, resumed, nan_trace: args.nan_trace })
 }
 
 /// Trains. A model of texts shows after every epoch what it writes.
@@ -128,6 +129,7 @@ fn fit_until(run: &mut Run, folder: &RunFolder, recorder: &mut Recorder, epochs:
         patience: early.map(|e| e.patience),
         best: early.map(|_| folder.best()),
         checkpoints: Some(Checkpoints { path: folder.checkpoint(), every: 0, interval: INTERVAL }),
+        nan_trace: run.nan_trace,
         on_event: Some(Box::new(|event| recorder.record(event))),
         stop: Some(interrupt::listen()?),
         ..FitOptions::default()

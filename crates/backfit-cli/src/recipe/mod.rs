@@ -17,7 +17,7 @@ mod tests;
 use backfit::{Error, Policy, Problem, Result};
 use data::Data;
 use model::{Kind, Loss, Model};
-use optimizer::{EarlyStop, Optimizer, Schedule};
+use optimizer::{EarlyStop, LossScale, Optimizer, Schedule};
 use serde::{Deserialize, Serialize};
 use source::Source;
 
@@ -38,6 +38,15 @@ pub struct Recipe {
     /// The name of the precision policy: in which dtypes it is computed; f32 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
+    /// Parts in which a batch is taken, to save memory; 1 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accumulate: Option<usize>,
+    /// Steps in one run of the program; 1 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unroll: Option<usize>,
+    /// By what the loss is multiplied before it is differentiated: a number, or "dynamic".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_scale: Option<LossScale>,
     /// What is trained.
     pub model: Model,
     /// On what.
@@ -131,6 +140,8 @@ pub fn check(source: Source) -> Result<Loaded> {
     let known = Policy::named(policy).is_some();
     let names = Policy::NAMES.map(|name| format!("\"{name}\"")).join(", ");
     c.require(known, "precision", format_args!("there is no policy \"{policy}\""), &format!("give one of {names}"));
+    recipe.check_parts(c);
+    recipe.loss_scale.iter().for_each(|scale| scale.check(c));
     let threads = recipe.target.threads;
     c.require(threads != Some(0), "target.threads", "0 threads", "give at least 1, or leave it out");
     c.require(
@@ -175,6 +186,22 @@ impl Recipe {
         c.unused(&data.test, "data.test", "a text", "give data.held_back, the share of the text to hold back");
         c.unused(&data.mirror, "data.mirror", "a text", "remove it");
         c.unused(&data.shift, "data.shift", "a text", "remove it");
+    }
+
+    /// Samples in a part of a batch.
+    pub fn rows(&self) -> usize {
+        self.batch / self.accumulate.unwrap_or(1).max(1)
+    }
+
+    fn check_parts(&self, c: &mut Checks) {
+        let (batch, parts) = (self.batch, self.accumulate.unwrap_or(1));
+        c.require(parts > 0, "accumulate", "a batch in 0 parts", "give at least 1, or leave it out");
+        let whole = parts == 0 || batch.is_multiple_of(parts);
+        let what = format_args!("a batch of {batch} does not divide into {parts} equal parts");
+        c.require(whole, "accumulate", what, "give a divisor of batch");
+        let summed = self.loss.reduction == model::Reduction::Sum && parts > 1;
+        c.require(!summed, "accumulate", "parts are averaged, and the loss is a sum", "set loss.reduction to \"mean\"");
+        c.require(self.unroll != Some(0), "unroll", "0 steps in a run", "give at least 1, or leave it out");
     }
 }
 

@@ -33,6 +33,39 @@ pub struct Optimizer {
     /// The gradients' common norm is at most this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f64>,
+    /// The decay of averages of the weights, which evaluation and prediction then use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ema: Option<f64>,
+    /// Weights that are treated differently.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<Group>>,
+}
+
+/// A table of `[[optimizer.groups]]`. Of several whose pattern fits a weight, the last one counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// Names of weights; `*` stands for any characters, `?` for one.
+    pub pattern: String,
+    /// A factor of the learning rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// A factor of the weight decay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decay: Option<f64>,
+    /// Whether the weights stay as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<bool>,
+}
+
+/// The key `loss_scale`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LossScale {
+    /// The same number throughout.
+    Static(f64),
+    /// `dynamic`.
+    Named(String),
 }
 
 /// An optimizer.
@@ -140,7 +173,45 @@ impl Optimizer {
         );
         let positive = |v: Option<f64>| v.is_none_or(|v| v > 0.0 && v.is_finite());
         c.require(positive(self.epsilon), "optimizer.epsilon", "it must be positive", "give a number such as 1e-8");
+        let share = self.ema.is_none_or(|v| (0.0..1.0).contains(&v));
+        c.require(share, "optimizer.ema", "it must be at least 0 and below 1", "give a number such as 0.999");
+        for Group { pattern, rate, decay, .. } in self.groups.iter().flatten() {
+            let factors = [rate, decay].into_iter().flatten().all(|v| sound(*v));
+            let what = format_args!("rate and decay of '{pattern}' are factors");
+            c.require(factors, "optimizer.groups", what, "give numbers that are not negative");
+        }
         c.require(positive(self.clip_norm), "optimizer.clip_norm", "it must be positive", "give a number such as 1.0");
+    }
+}
+
+impl Group {
+    /// The same in the library.
+    pub fn settings(&self) -> backfit::Group {
+        let Group { rate, decay, frozen, .. } = self;
+        backfit::Group { rate: rate.unwrap_or(1.0), decay: decay.unwrap_or(1.0), frozen: frozen.unwrap_or(false) }
+    }
+}
+
+impl LossScale {
+    /// Checks the value.
+    pub fn check(&self, c: &mut Checks) {
+        let what = match self {
+            LossScale::Static(scale) => format!("{scale} is not between 1 and 2^100"),
+            LossScale::Named(name) => format!("nothing is known of '{name}'"),
+        };
+        let ok = match self {
+            LossScale::Static(scale) => (1.0..=2f64.powi(100)).contains(scale),
+            LossScale::Named(name) => name == "dynamic",
+        };
+        c.require(ok, "loss_scale", what, "give a number such as 1024, or \"dynamic\"");
+    }
+
+    /// The same in the library.
+    pub fn settings(&self) -> backfit::LossScale {
+        match self {
+            LossScale::Static(scale) => backfit::LossScale::Static(*scale),
+            LossScale::Named(_) => backfit::LossScale::dynamic(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ fn workplace() -> Workplace {
 #[test]
 fn impossible_values_of_a_recipe() {
     let work = workplace();
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 12] = [
         ("optimizer.learning_rate=-0.1", &["optimizer.learning_rate", "-0.1", "--set"]),
         ("optimizer.name=\"adamm\"", &["adamm", "sgd", "rmsprop"]),
         ("optimizer.lr=0.1", &["unknown field `lr`", "learning_rate", "optimizer.learning_rate"]),
@@ -23,6 +23,9 @@ fn impossible_values_of_a_recipe() {
         ("batch=41", &["batch of 41", "only 40", "at most 40"]),
         ("model.kind=\"cnn\"", &["model.channels"]),
         ("loss.name=\"mse\"", &["loss.name", "classes", "cross_entropy"]),
+        ("optimizer.groups=[{pattern=\"*.wieght\"}]", &["'*.wieght'", "fc1.weight, fc1.bias", "--set"]),
+        ("optimizer.groups=[{pattern=\"*\", frozen=true}]", &["every weight is frozen", "--set"]),
+        ("accumulate=3", &["batch of 4", "3 equal parts", "divisor"]),
         ("data.normalisation=\"unit\"", &["data.normalisation", "bytes", "standard"]),
     ];
     for (change, words) in cases {

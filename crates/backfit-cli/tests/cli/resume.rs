@@ -20,6 +20,46 @@ fn a_longer_run_is_a_shorter_one_and_the_rest() {
     assert_eq!(log.lines().filter(|line| line.contains("\"event\":\"epoch\"")).count(), 4);
 }
 
+#[test]
+fn a_run_in_several_processes_is_a_run_in_one_in_every_mode() {
+    let modes: [&[&str]; 4] = [
+        &["unroll=4"],
+        &["accumulate=4", "loss_scale=1024"],
+        &["loss_scale=\"dynamic\"", "optimizer.ema=0.9", "unroll=3", "accumulate=2"],
+        &[
+            "optimizer.name=\"adamw\"",
+            "optimizer.groups=[{pattern=\"*.bias\", decay=0}, {pattern=\"fc1.*\", frozen=true}]",
+        ],
+    ];
+    for mode in modes {
+        let work = Workplace::new();
+        let constant = ["schedule.name=\"constant\"", "model.dropout=0.3"];
+        let sets: Vec<&str> = constant.iter().chain(mode).flat_map(|set| ["--set", *set]).collect();
+        work.succeed(&[&SHORT[..], &sets, &["--out", "whole"]].concat());
+        work.succeed(&[&["train", "iris", "--epochs", "2", "--out", "parts"][..], &sets].concat());
+        for epochs in ["3", "4"] {
+            work.succeed(&["train", "--resume", "parts", "--epochs", epochs, "--json"]);
+        }
+        let bytes = |run: &str| std::fs::read(work.path(run).join("checkpoint.safetensors")).unwrap();
+        assert!(bytes("whole") == bytes("parts"), "{mode:?}: the checkpoints differ");
+        work.succeed(&["eval", "parts"]);
+    }
+}
+
+#[test]
+fn steps_in_one_run_of_the_program_and_a_static_loss_scale_change_no_number() {
+    let work = Workplace::new();
+    let losses = |out: &str, sets: &[&str]| {
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        let said = work.succeed(&[&SHORT[..], &sets, &["--out", out]].concat());
+        said.events().iter().filter(|e| e["event"] == "step").map(|e| e["metrics"]["loss"].clone()).collect::<Vec<_>>()
+    };
+    let plain = losses("plain", &[]);
+    assert_eq!(plain.len(), 24);
+    assert_eq!(losses("unrolled", &["unroll=4"]), plain);
+    assert_eq!(losses("scaled", &["loss_scale=4096"]), plain);
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_saves_and_the_run_goes_on_bit_for_bit() {

@@ -106,3 +106,21 @@ fn early_stopping_ends_a_run_and_keeps_its_best() {
     assert_eq!(done["stopped"], "early", "{done}");
     assert!(work.path("run/best.safetensors").is_file());
 }
+
+#[test]
+fn a_sample_that_overflows_is_skipped_and_the_trace_names_operator_and_line() {
+    let work = Workplace::new();
+    work.write("points.csv", points(40).replace("5,3,far", "3e38,3e38,far"));
+    let recipe = POINTS.replace("kind = \"mlp\"\nlayers = [4]", "kind = \"polynomial\"\ndegree = 2");
+    work.write("points.toml", recipe.replace("standard", "none"));
+    let plain = work.succeed(&["train", "points.toml", "--json", "--out", "plain"]);
+    assert!(plain.event("skipped")["trace"].is_null());
+    let traced = work.succeed(&["train", "points.toml", "--json", "--nan-trace", "--out", "traced"]);
+    let trace = traced.event("skipped")["trace"].as_str().unwrap().to_owned();
+    assert!(trace.starts_with("'mul' gave an infinity in a result f32[4,2]\n  at points.toml:7\n"), "{trace}");
+    assert!(trace.contains("features: f32[4,2] is finite; its largest finite magnitude is 3.000e38"), "{trace}");
+    let bytes = |run: &str| std::fs::read(work.path(run).join("checkpoint.safetensors")).unwrap();
+    assert!(bytes("plain") == bytes("traced"));
+    let said = work.succeed(&["train", "points.toml", "--nan-trace", "--out", "told"]);
+    assert!(said.stderr.contains("was skipped: its gradients are not finite") && said.stderr.contains("points.toml:7"));
+}

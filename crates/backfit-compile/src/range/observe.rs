@@ -1,6 +1,6 @@
 //! Calibration: what values really are.
 
-use backfit_ir::interp::{Array, Data, Options, run_watched};
+use backfit_ir::interp::{Array, Data, Moment, Options, run_watched};
 use backfit_ir::op::Binary;
 use backfit_ir::{DType, Error, FuncId, Literal, Module, Op, ValueId};
 
@@ -96,7 +96,8 @@ impl Observations {
         self.functions.resize_with(module.functions.len(), Vec::new);
         let arguments: Vec<Array> = arguments.iter().map(Array::from_literal).collect();
         let options = Options { double: true, flush_subnormals: false };
-        let watch = &mut |id: FuncId, index: usize, operands: &[&Array], results: &[Array]| {
+        let watch = &mut |moment: Moment| {
+            let Moment::Ran { function: id, node: index, operands, results } = moment else { return };
             let f = module.function(id);
             let seen = &mut self.functions[id.index()];
             seen.resize(f.values.len(), None);

@@ -5,6 +5,8 @@
 
 mod array;
 mod run;
+mod trace;
 
 pub use array::{Array, Data, Odometer, wrap};
-pub use run::{Options, Watch, run, run_watched};
+pub use run::{Moment, Options, Watch, run, run_watched};
+pub use trace::{NonFinite, Seen, Worst, trace};

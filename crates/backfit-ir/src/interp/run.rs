@@ -22,11 +22,34 @@ pub struct Options {
 /// # Errors
 /// Where the arguments are not of the parameters' types.
 pub fn run(module: &Module, function: FuncId, arguments: &[Array], options: Options) -> Result<Vec<Array>, Error> {
-    run_watched(module, function, arguments, options, &mut |_, _, _, _| {})
+    run_watched(module, function, arguments, options, &mut |_| {})
 }
 
-/// What [`run_watched`] tells of every node that it ran: its function, its number there, its operands and its results.
-pub type Watch<'w> = dyn FnMut(FuncId, usize, &[&Array], &[Array]) + 'w;
+/// What [`run_watched`] tells, in the order in which it happens.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// A call begins.
+    Called {
+        /// The function that calls.
+        function: FuncId,
+        /// The number of its node.
+        node: usize,
+    },
+    /// A node has run; calls and loops, too, after all within them.
+    Ran {
+        /// The function that it stands in.
+        function: FuncId,
+        /// Its number there.
+        node: usize,
+        /// What it read.
+        operands: &'a [&'a Array],
+        /// What it gave.
+        results: &'a [Array],
+    },
+}
+
+/// Who is told of every moment of a run.
+pub type Watch<'w> = dyn FnMut(Moment) + 'w;
 
 /// As [`run`]; `watch` sees every node of every function as it runs, once for each time.
 ///
@@ -71,9 +94,12 @@ impl Interpreter<'_, '_> {
         for (index, node) in function.nodes.iter().enumerate() {
             let operands: Vec<&Array> =
                 node.operands.iter().map(|v| values[v.index()].as_ref().expect("defined before use")).collect();
+            if matches!(node.op, Op::Call(_)) {
+                (self.watch)(Moment::Called { function: id, node: index });
+            }
             let results = self.node(&node.op, &operands, &function.types(&node.results));
             let results: Vec<Array> = results.into_iter().map(|result| self.rounded(result)).collect();
-            (self.watch)(id, index, &operands, &results);
+            (self.watch)(Moment::Ran { function: id, node: index, operands: &operands, results: &results });
             for operand in &node.operands {
                 uses[operand.index()] -= 1;
                 if uses[operand.index()] == 0 {

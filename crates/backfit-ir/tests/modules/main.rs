@@ -5,4 +5,5 @@ mod fuzz;
 mod rewrite;
 mod support;
 mod text;
+mod trace;
 mod verify;

@@ -2,12 +2,13 @@
 
 use super::Trainer;
 use super::step::{feed_hypers, read_scalars};
+use crate::compile::Entry;
 use crate::data::{Batches, Source};
-use crate::feed::feed;
+use crate::feed::{Place, feed};
 use crate::masking::VALID;
 use crate::scalars::{Mean, Scalars};
 use backfit_grad::LOSS;
-use backfit_ir::{Literal, Problem, Result, Type};
+use backfit_ir::{Literal, Problem, Result, Role, Type};
 use std::ops::Index;
 
 /// Loss and reports over a data set: `report["loss"]`.
@@ -56,21 +57,51 @@ impl Trainer {
     /// # Errors
     /// No samples; columns that the model does not take; a last batch that is not full, and results without the mask.
     pub fn evaluate(&mut self, data: &dyn Source) -> Result<Report> {
-        let size = rows(self.compiled.eval.batch_size())?;
+        let size = rows(self.compiled.entries.eval(self.averaged).batch_size())?;
         self.check_padding(data.len(), size)?;
         let mut batches = Batches::new(Lent(data), size).in_order();
         let mut mean = Mean::new(self.eval_names.clone());
         let mut scalars = Scalars::new(self.eval_names.clone());
-        let entry = &self.compiled.eval;
+        let entry = self.compiled.entries.eval(self.averaged);
         let executable = &mut *self.compiled.executable;
         while batches.next_into(&mut self.batch)? {
-            feed(executable, entry, &self.batch)?;
+            feed(executable, Place::of(entry), entry, &self.batch)?;
             feed_hypers(executable, entry, &self.hypers)?;
             executable.run(entry.number)?;
-            read_scalars(executable, entry, &mut scalars);
+            read_scalars(executable, Place::of(entry), entry, &mut scalars);
             mean.add(&scalars, self.batch.samples());
         }
         Ok(Report { scalars: mean.finish(), samples: data.len() })
+    }
+
+    /// Loss and reports of a model that is fed nothing: its data is in the program, as constants or state.
+    ///
+    /// # Errors
+    /// The model has inputs; a hyper-parameter that was not set.
+    pub fn evaluate_own_data(&mut self) -> Result<Scalars> {
+        let entry = self.compiled.entries.eval(self.averaged);
+        no_inputs(entry, "evaluate")?;
+        let executable = &mut *self.compiled.executable;
+        feed_hypers(executable, entry, &self.hypers)?;
+        executable.run(entry.number)?;
+        let mut scalars = Scalars::new(self.eval_names.clone());
+        read_scalars(executable, Place::of(entry), entry, &mut scalars);
+        Ok(scalars)
+    }
+
+    /// Whether evaluation and prediction use the averages of the weights that [`TrainStep::ema`] keeps.
+    ///
+    /// # Errors
+    /// It keeps none.
+    ///
+    /// [`TrainStep::ema`]: backfit_grad::TrainStep::ema
+    pub fn use_averages(&mut self, averaged: bool) -> Result<()> {
+        if averaged && self.compiled.program.averaged.is_none() {
+            let problem = Problem::new("the model keeps no averages of its weights");
+            return Err(problem.help("add `.ema(0.999)` to the `TrainStep`").into());
+        }
+        self.averaged = averaged;
+        Ok(())
     }
 
     fn check_padding(&self, samples: usize, size: usize) -> Result<()> {
@@ -99,7 +130,7 @@ impl Trainer {
     /// The model declares no prediction, or one without a row per sample; no samples; columns that the model does
     /// not take.
     pub fn predict(&mut self, data: &dyn Source) -> Result<Literal> {
-        let Some(entry) = &self.compiled.predict else {
+        let Some(entry) = self.compiled.entries.predict(self.averaged) else {
             let problem = Problem::new("the model declares no prediction");
             return Err(problem.help("add `.predict(&logits)` to the `TrainStep`").into());
         };
@@ -114,7 +145,7 @@ impl Trainer {
         let mut batches = Batches::new(Lent(data), size).in_order();
         let executable = &mut *self.compiled.executable;
         while batches.next_into(&mut self.batch)? {
-            feed(executable, entry, &self.batch)?;
+            feed(executable, Place::of(entry), entry, &self.batch)?;
             feed_hypers(executable, entry, &self.hypers)?;
             executable.run(entry.number)?;
             bytes.extend_from_slice(&executable.output(entry.number, 0)[..width * self.batch.samples()]);
@@ -129,6 +160,13 @@ impl Trainer {
     pub fn metrics(&self) -> impl Iterator<Item = &str> {
         self.eval_names.iter().map(String::as_str)
     }
+}
+
+/// Refuses functions that must be fed.
+pub(super) fn no_inputs(entry: &Entry, instead: &str) -> Result<()> {
+    let Some(port) = entry.inputs.iter().find(|p| p.role == Role::Input) else { return Ok(()) };
+    let problem = Problem::new(format!("the model has no data of its own: it takes '{}: {}'", port.name, port.ty));
+    Err(problem.help(format!("give it data: `trainer.{instead}(…)`")).into())
 }
 
 fn rows(batch_size: Option<usize>) -> Result<usize> {

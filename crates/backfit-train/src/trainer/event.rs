@@ -1,6 +1,6 @@
 //! What a training run tells while it goes on.
 
-use super::{Report, StepOutput};
+use super::{Report, StepOutput, Trace};
 use crate::scalars::Scalars;
 use serde_json::{Map, Value, json};
 use std::ops::Index;
@@ -96,6 +96,20 @@ pub enum Event {
         /// What it returned.
         output: StepOutput,
     },
+    /// A step was skipped because a gradient or new state was not finite. Of steps skipped in a row, the first is told and
+    /// then every 100th.
+    Skipped {
+        /// Which epoch, from zero.
+        epoch: u64,
+        /// Which batch of it, from zero.
+        batch: u64,
+        /// What the step returned.
+        output: StepOutput,
+        /// Where its numbers that are not finite come from, where [`FitOptions::nan_trace`] asks for it.
+        ///
+        /// [`FitOptions::nan_trace`]: super::FitOptions::nan_trace
+        trace: Option<Trace>,
+    },
     /// An epoch is done.
     Epoch(EpochReport),
     /// A validation is done.
@@ -129,6 +143,11 @@ impl Event {
                 "event": "step", "step": output.step(), "epoch": epoch, "batch": batch, "samples": samples,
                 "learning_rate": output.learning_rate(), "skipped": output.skipped(),
                 "metrics": object(output.scalars()),
+            }),
+            Event::Skipped { epoch, batch, output, trace } => json!({
+                "event": "skipped", "step": output.step(), "epoch": epoch, "batch": batch,
+                "in_a_row": output.skipped_in_a_row(), "loss_scale": output.get(backfit_grad::SCALE),
+                "trace": trace.as_ref().map(ToString::to_string),
             }),
             Event::Epoch(report) => json!({
                 "event": "epoch", "epoch": report.epoch, "steps": report.steps, "skipped": report.skipped,

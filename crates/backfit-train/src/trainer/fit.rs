@@ -70,6 +70,9 @@ pub struct FitOptions<'a> {
     pub checkpoints: Option<Checkpoints>,
     /// Gives up after so many skipped steps in a row.
     pub max_skipped_in_a_row: u64,
+    /// Replays the first of several steps that are skipped in a row, and every 100th, and tells where their numbers that are
+    /// not finite come from; see [`Trainer::trace`]. Steps are then taken one by one, with the same bits.
+    pub nan_trace: bool,
     /// Is told everything that happens.
     pub on_event: Option<Listener<'a>>,
     /// Ends the run after the current step when set; for Ctrl-C.
@@ -87,10 +90,19 @@ impl Default for FitOptions<'_> {
             best: None,
             checkpoints: None,
             max_skipped_in_a_row: 20,
+            nan_trace: false,
             on_event: None,
             stop: None,
         }
     }
+}
+
+/// What became of a run of the program.
+struct Progressed {
+    /// Steps done before it.
+    before: u64,
+    /// Whether it ended the epoch.
+    ended: bool,
 }
 
 impl FitOptions<'_> {
@@ -153,7 +165,7 @@ impl Trainer {
             if batches.position().epoch >= options.epochs {
                 break Stopped::Done;
             }
-            let (report, whole) = self.run_epoch(&mut batches, &mut options, Trainer::after_step)?;
+            let (report, whole) = self.run_epoch(&mut batches, &mut options, Trainer::after_steps)?;
             if !whole {
                 break Stopped::Interrupted;
             }
@@ -180,27 +192,40 @@ impl Trainer {
         &mut self,
         batches: &mut Batches<S>,
         options: &mut FitOptions,
-        mut after: impl FnMut(&mut Trainer, &mut FitOptions, bool) -> Result<()>,
+        mut after: impl FnMut(&mut Trainer, &mut FitOptions, Progressed) -> Result<()>,
     ) -> Result<(EpochReport, bool)> {
         let (start, Position { epoch, .. }) = (Instant::now(), Batches::position(batches));
-        let names = super::scalar_names(&self.compiled.step.outputs);
+        let names = self.outputs[0].scalars().names();
         let mut mean = Mean::new(names.clone());
         let mut report =
             EpochReport { epoch, steps: 0, skipped: 0, samples: 0, seconds: 0.0, scalars: Scalars::new(names) };
-        let mut batch = Batch::default();
-        while Batches::position(batches).epoch == epoch && batches.next_into(&mut batch)? {
-            let output = self.step(&batch)?;
-            report.samples += batch.samples() as u64;
-            if output.skipped() {
-                report.skipped += 1;
-            } else {
-                report.steps += 1;
-                mean.add(output.scalars(), batch.samples());
+        let size = if options.nan_trace { 1 } else { self.steps_at_once() };
+        let mut group = vec![Batch::default(); size];
+        loop {
+            let mut count = 0;
+            while count < size && Batches::position(batches).epoch == epoch && batches.next_into(&mut group[count])? {
+                count += 1;
+            }
+            if count == 0 {
+                break;
+            }
+            let before = self.steps();
+            self.step_all(&group[..count])?;
+            for (number, batch) in group[..count].iter().enumerate() {
+                let output = self.outputs[number].clone();
+                report.samples += batch.samples() as u64;
+                if output.skipped() {
+                    report.skipped += 1;
+                    self.tell_skipped(options, batch, &output)?;
+                } else {
+                    report.steps += 1;
+                    mean.add(output.scalars(), batch.samples());
+                }
+                tell_step(options, batch, output);
             }
             self.check_skips(options)?;
-            tell_step(options, &batch, output);
             let ended = Batches::position(batches).epoch != epoch;
-            after(self, options, ended)?;
+            after(self, options, Progressed { before, ended })?;
             if !ended && options.is_stopped() {
                 return Ok((report, false));
             }
@@ -211,15 +236,26 @@ impl Trainer {
     }
 
     /// A checkpoint that falls on the end of an epoch is saved after the validation, whose result belongs to it.
-    fn after_step(&mut self, options: &mut FitOptions, ended: bool) -> Result<()> {
-        let due = |c: &&Checkpoints| c.every > 0 && self.steps().is_multiple_of(c.every);
+    fn after_steps(&mut self, options: &mut FitOptions, Progressed { before, ended }: Progressed) -> Result<()> {
+        let due = |c: &&Checkpoints| c.every > 0 && self.steps() / c.every > before / c.every;
         match options.checkpoints.as_ref().filter(due).cloned() {
-            Some(checkpoints) if !ended && self.skipped_in_a_row() == 0 => {
+            Some(checkpoints) if !ended => {
                 self.saved_at = Some(Instant::now());
                 self.save_and_tell(checkpoints.path, options)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Tells the first of several steps that were skipped in a row, and every 100th.
+    fn tell_skipped(&mut self, options: &mut FitOptions, batch: &Batch, output: &StepOutput) -> Result<()> {
+        let row = output.skipped_in_a_row();
+        if row == 1 || row.is_multiple_of(100) {
+            let trace = if options.nan_trace { Some(self.trace(batch)?) } else { None };
+            let Position { epoch, batch } = batch.position();
+            options.tell(Event::Skipped { epoch, batch, output: output.clone(), trace });
+        }
+        Ok(())
     }
 
     /// Validates, remembers the best, saves.

@@ -3,17 +3,21 @@
 mod evaluate;
 mod event;
 mod fit;
+mod on_host;
 mod state;
 mod step;
+mod trace;
 
 pub use evaluate::Report;
 pub use event::{EpochReport, Event, FitReport, Stopped};
 pub use fit::{Checkpoints, FitOptions, Listener, Monitor};
 pub use state::WeightsReport;
 pub use step::StepOutput;
+pub use trace::Trace;
 
 use crate::compile::Compiled;
 use crate::data::{Batch, Batches, Position, Source};
+use crate::feed::Place;
 use crate::schedule::Schedule;
 use backfit_compile::target::{Executable, Port};
 use backfit_grad::{FINITE, TapReport};
@@ -61,7 +65,12 @@ pub struct Trainer {
     hyper_values: Vec<f64>,
     /// Names and values of the scalars that every function is fed.
     hypers: Vec<(String, Option<f64>)>,
-    output: StepOutput,
+    /// Of the last steps; a single step uses the first.
+    outputs: Vec<StepOutput>,
+    last_output: usize,
+    last_run_was_unrolled: bool,
+    /// Whether evaluation and prediction use averaged weights.
+    averaged: bool,
     eval_names: Arc<[String]>,
     progress: Progress,
     /// For evaluation and prediction, kept for their buffers.
@@ -77,7 +86,8 @@ pub struct Trainer {
 struct Progress {
     /// Steps that were applied.
     step: u64,
-    /// Steps skipped since the last that was applied.
+    /// Steps that were skipped, all of them and those since the last that was applied.
+    skipped: u64,
     skipped_in_a_row: u64,
     seed: u64,
     /// The next batch; its number may be one beyond the last of the epoch.
@@ -92,21 +102,23 @@ struct Progress {
 impl Trainer {
     /// A trainer with freshly initialised weights, of seed 0.
     pub fn new(compiled: Compiled) -> Self {
-        let optimizer = compiled.optimizer.hypers();
+        let optimizer = compiled.program.optimizer.hypers();
         let mut hypers: Vec<(String, Option<f64>)> = optimizer.iter().map(|n| (n.to_string(), Some(0.0))).collect();
-        let functions = [&compiled.step, &compiled.eval].into_iter().chain(&compiled.predict);
-        for port in functions.flat_map(|f| &f.inputs).filter(|p| p.role == Role::Hyper) {
+        for port in compiled.entries.fed().flat_map(|f| &f.inputs).filter(|p| p.role == Role::Hyper) {
             if hypers.iter().all(|(name, _)| *name != port.name) {
                 hypers.push((port.name.clone(), None));
             }
         }
         Trainer {
             schedule: Schedule::Constant,
-            learning_rate: compiled.optimizer.learning_rate(),
+            learning_rate: compiled.program.optimizer.learning_rate(),
             hyper_values: vec![0.0; optimizer.len()],
             hypers,
-            output: StepOutput::new(scalar_names(&compiled.step.outputs)),
-            eval_names: scalar_names(&compiled.eval.outputs),
+            outputs: vec![StepOutput::new(scalar_names(&compiled.entries.step.outputs))],
+            last_output: 0,
+            last_run_was_unrolled: false,
+            averaged: false,
+            eval_names: scalar_names(&compiled.entries.eval(false).outputs),
             progress: Progress::default(),
             batch: Batch::default(),
             notes: BTreeMap::new(),
@@ -163,6 +175,11 @@ impl Trainer {
         self.progress.step
     }
 
+    /// Steps skipped since the run began.
+    pub fn skipped(&self) -> u64 {
+        self.progress.skipped
+    }
+
     /// Steps skipped since the last that was applied.
     pub fn skipped_in_a_row(&self) -> u64 {
         self.progress.skipped_in_a_row
@@ -170,7 +187,7 @@ impl Trainer {
 
     /// The rows of a batch; `None` where the model has no inputs with rows.
     pub fn batch_size(&self) -> Option<usize> {
-        self.compiled.step.batch_size()
+        self.compiled.entries.step.batch_size()
     }
 
     /// Weights, state, optimizer state: names, types, roles.
@@ -202,15 +219,27 @@ impl Trainer {
     /// # Errors
     /// There is no such report; the error lists those there are.
     pub fn reported(&self, name: &str) -> Result<Literal> {
-        let step = &self.compiled.step;
-        let found = step.output(name).and_then(|i| {
-            Literal::from_bytes(step.outputs[i].ty.clone(), self.compiled.executable.output(step.number, i))
-        });
+        let step = &self.compiled.entries.step;
+        let place = self.last_place();
+        let found = step
+            .output(name)
+            .and_then(|i| Literal::from_bytes(step.outputs[i].ty.clone(), place.output(&*self.compiled.executable, i)));
         found.ok_or_else(|| {
             let names: Vec<&str> = step.outputs.iter().map(|p| p.name.as_str()).collect();
             let problem = Problem::new(format!("a step returns no '{name}'"));
             problem.help(format!("it returns {}; add `.report(\"{name}\", …)` to the model", names.join(", "))).into()
         })
+    }
+
+    /// Where the results of the last step lie.
+    fn last_place(&self) -> Place {
+        match &self.compiled.entries.unrolled {
+            Some(entry) if self.last_run_was_unrolled => {
+                let parts = self.steps_at_once();
+                Place { function: entry.number, part: parts - 1, parts }
+            }
+            _ => Place::of(&self.compiled.entries.step),
+        }
     }
 
     /// The compiled program: memory, instructions, stages.
@@ -220,7 +249,7 @@ impl Trainer {
 
     /// What the functions of the model hand from the forward to the backward pass.
     pub fn taps(&self) -> &[TapReport] {
-        &self.compiled.taps
+        &self.compiled.program.taps
     }
 
     /// Batches that go on where this trainer is in the data: at the start, or where the resumed run had stopped.

@@ -4,6 +4,7 @@ use super::{Progress, Trainer, unreadable};
 use crate::checkpoint::{Checkpoint, key};
 use crate::data::Position;
 use backfit_compile::target::Port;
+use backfit_grad::average_of;
 use backfit_ir::{Error, Literal, Problem, RNG_KEY, Result, Role, Type};
 use std::fmt;
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::str::FromStr;
 
 /// More names in the metadata of a checkpoint.
 mod more {
+    pub const SKIPPED: &str = "skipped";
     pub const SKIPPED_IN_A_ROW: &str = "skipped_in_a_row";
     pub const BEST: &str = "best";
     pub const STALE: &str = "stale";
@@ -63,11 +65,12 @@ impl Trainer {
             let values = self.compiled.executable.read(&port.name).ok_or_else(|| unreadable(port))?;
             checkpoint.tensors.insert(port.name.clone(), values);
         }
-        let Progress { step, skipped_in_a_row, seed, position, data, best, stale } = &self.progress;
+        let Progress { step, skipped, skipped_in_a_row, seed, position, data, best, stale } = &self.progress;
         checkpoint.set(key::MODEL, &self.compiled.model);
         checkpoint.set(key::STEP, step);
         checkpoint.set(key::SEED, seed);
         checkpoint.set(key::POSITION, position);
+        checkpoint.set(more::SKIPPED, skipped);
         checkpoint.set(more::SKIPPED_IN_A_ROW, skipped_in_a_row);
         checkpoint.set(more::STALE, stale);
         data.iter().for_each(|data| checkpoint.set(key::DATA, data));
@@ -98,6 +101,7 @@ impl Trainer {
             seed: checkpoint.get(key::SEED)?,
             position: checkpoint.get::<Position>(key::POSITION)?,
             data: checkpoint.metadata.get(key::DATA).cloned(),
+            skipped: checkpoint.get(more::SKIPPED)?,
             skipped_in_a_row: checkpoint.get(more::SKIPPED_IN_A_ROW)?,
             stale: checkpoint.get(more::STALE)?,
             best: optional(&checkpoint, more::BEST)?,
@@ -110,7 +114,7 @@ impl Trainer {
     }
 
     /// Takes over weights and states by name from any safetensors file, such as PyTorch writes or [`Trainer::save`].
-    /// The optimizer's state and the place in the data stay. Nothing changes where anything is wrong.
+    /// Averages of the weights start anew from them. The optimizer's state and the place in the data stay. Nothing changes where anything is wrong.
     ///
     /// # Errors
     /// The file is unreadable; a tensor has another type than that of the model; no name fits.
@@ -138,6 +142,11 @@ impl Trainer {
         }
         Error::from_problems(problems).map_or(Ok(()), Err)?;
         self.write_all(report.loaded.iter().map(|name| (name, &checkpoint.tensors[name])))?;
+        let average = |name: &String| (average_of(name), &checkpoint.tensors[name]);
+        let averages: Vec<(String, &Literal)> = report.loaded.iter().map(average).collect();
+        let kept = |name: &str| self.residents().iter().any(|p| p.name == name);
+        let averages: Vec<_> = averages.into_iter().filter(|(name, _)| kept(name)).collect();
+        self.write_all(averages.iter().map(|(name, values)| (name, *values)))?;
         Ok(report)
     }
 

@@ -14,6 +14,11 @@ pub fn small_digits(samples: usize) -> Dataset {
 
 /// A network with batch norm and dropout, which weighs by the mask where it is asked to.
 pub fn noisy(batch: usize, masked: bool) -> Result<TrainModule> {
+    noisy_step(batch, masked).build()
+}
+
+/// The step of [`noisy`].
+pub fn noisy_step(batch: usize, masked: bool) -> TrainStep {
     let g = Graph::new();
     let x = g.input("image", F32, [batch, 81]);
     let label = g.input("label", I32, [batch]);
@@ -27,7 +32,29 @@ pub fn noisy(batch: usize, masked: bool) -> Result<TrainModule> {
         .optimizer(AdamW::new(1e-2))
         .report("accuracy", &logits.accuracy_with(&label, valid.as_ref()))
         .predict(&logits)
-        .build()
+}
+
+/// Batches of digits, the samples in their order.
+pub fn batches_of(data: &Dataset, size: usize) -> Vec<Batch> {
+    data.batches(size).in_order().map(|batch| batch.unwrap()).collect()
+}
+
+/// A batch of digits whose images have this number everywhere.
+pub fn filled(batch: usize, number: f32) -> Batch {
+    let image = Literal::from_f32([batch, 81], &vec![number; batch * 81]);
+    batches_of(&small_digits(batch).with_column("image", image).unwrap(), batch).remove(0)
+}
+
+/// What is fed to a model whose only input is the vector `x`.
+pub fn vector(values: &[f32]) -> Batch {
+    let data = Dataset::new([("x", Literal::from_f32([values.len()], values))]).unwrap();
+    batches_of(&data, values.len()).remove(0)
+}
+
+/// The residents but for the loss scale and its counter.
+pub fn without_scale(trainer: &Trainer) -> Vec<(String, Literal)> {
+    let scaler = [backfit::grad::LOSS_SCALE, backfit::grad::GOOD_STEPS];
+    residents(trainer).into_iter().filter(|(name, _)| !scaler.contains(&name.as_str())).collect()
 }
 
 /// A trainer on this many threads.

@@ -1,0 +1,69 @@
+//! What holds in every mode of training: exact resumption, and prediction beside it on one store.
+
+use crate::models::{Scratch, batches_of, filled, noisy_step, residents, small_digits, trainer};
+use backfit::TrainModule;
+use backfit::prelude::*;
+
+/// A model for each mode, and whether it runs in shuttle mode. All take 16 rows.
+fn modes() -> Vec<(&'static str, TrainModule, bool)> {
+    let plain = || noisy_step(16, false);
+    let scale = LossScale::Dynamic { initial: 64.0, growth: 2.0, backoff: 0.5, interval: 2 };
+    let freeze = Group { frozen: true, ..Group::default() };
+    let slow = Group { rate: 0.1, decay: 0.0, frozen: false };
+    [
+        ("several at once", plain().unroll(3), false),
+        ("micro-batches", noisy_step(4, false).accumulate(4, None), false),
+        ("micro-batches, several at once", noisy_step(4, false).accumulate(4, None).unroll(2), false),
+        ("a dynamic loss scale and averages", plain().loss_scale(scale).ema(0.9), false),
+        ("groups", plain().group("fc1.*", freeze).group("*.bias", slow), false),
+        ("an optimizer on the host", plain().optimizer_on_host(), false),
+        ("shuttle", plain().loss_scale(scale).unroll(2), true),
+    ]
+    .map(|(name, step, shuttle)| (name, step.build().unwrap(), shuttle))
+    .into()
+}
+
+fn start(model: &TrainModule, shuttle: bool) -> Trainer {
+    let cpu = Cpu::default().threads(2);
+    if shuttle { Trainer::new(model.compile(&Shuttle::new(&cpu)).unwrap()) } else { trainer(model, 2) }
+}
+
+#[test]
+fn a_resumed_run_goes_on_bit_for_bit_in_every_mode() {
+    let mut batches = batches_of(&small_digits(160), 16);
+    batches[3] = filled(16, f32::NAN);
+    for (name, model, shuttle) in modes() {
+        let file = Scratch::new("modes");
+        let mut straight = start(&model, shuttle);
+        straight.step_all(&batches).unwrap();
+        let mut first = start(&model, shuttle);
+        first.step_all(&batches[..4]).unwrap();
+        first.save(&file.0).unwrap();
+        let mut second = start(&model, shuttle).seed(9).unwrap();
+        second.resume(&file.0).unwrap();
+        assert_eq!((second.steps(), second.skipped(), second.skipped_in_a_row()), (3, 1, 1), "{name}");
+        second.step_all(&batches[4..]).unwrap();
+        assert!(residents(&second) == residents(&straight), "{name}");
+        assert_eq!((second.steps(), second.skipped(), second.skipped_in_a_row()), (9, 1, 0), "{name}");
+    }
+}
+
+#[test]
+fn prediction_beside_training_sees_the_weights_at_once_and_disturbs_nothing() {
+    let data = small_digits(48);
+    for (name, model, shuttle) in modes() {
+        let mut alone = start(&model, shuttle);
+        let mut beside = start(&model, shuttle);
+        let mut last = beside.predict(&data).unwrap();
+        for batch in batches_of(&small_digits(64), 16) {
+            alone.step(&batch).unwrap();
+            beside.step(&batch).unwrap();
+            let predicted = beside.predict(&data).unwrap();
+            beside.evaluate(&data).unwrap();
+            assert_ne!(predicted, last, "{name}");
+            last = predicted;
+        }
+        assert!(residents(&alone) == residents(&beside), "{name}");
+        assert!(alone.predict(&data).unwrap() == last, "{name}");
+    }
+}
