@@ -37,7 +37,7 @@ pub(super) fn define(step: &Graph, count: usize, fed: &[&str]) -> Option<FuncId>
         values.insert(param.value, steps.originate(param.loc.clone(), "".into(), declare));
     }
     let origin = function.params[0].loc.clone();
-    steps.originate(origin, "steps".into(), || {
+    steps.originate(origin, "step".into(), || {
         let from = |ids: &[ValueId]| ids.iter().map(|v| &values[v]).collect::<Vec<&Tensor>>();
         let good = steps.scalar(DType::I32, 0.0);
         let (carried, shared) = ([from(&carries), vec![&good]].concat(), [from(&tables), from(&constants)].concat());

@@ -104,6 +104,22 @@ fn gradients_that_f16_would_lose_arrive_with_a_scale() {
     }
 }
 
+#[test]
+fn a_scale_keeps_what_a_policy_of_f16_would_lose() {
+    let small = 2f64.powi(-13);
+    let moved = |scale: Option<LossScale>| {
+        let g = Graph::new();
+        let (x, w) = (g.input("x", F32, [2]), g.weight("w", Type::new(F32, [2]), Init::ZEROS));
+        let step = TrainStep::new(&(&x * &w * small).sum_all()).optimizer(Sgd::new(1.0)).clip(Clip::Value(1.0));
+        let model = scale.into_iter().fold(step, TrainStep::loss_scale).build().unwrap();
+        let mut trainer = Trainer::new(model.compile_with(&Cpu::default().threads(1), &Policy::f16()).unwrap());
+        trainer.step(&vector(&[small as f32, 2.0 * small as f32])).unwrap();
+        trainer.get("w").unwrap().to_f64()
+    };
+    assert_eq!(moved(None), [0.0, 0.0]);
+    assert_eq!(moved(Some(LossScale::Static(1024.0))), [-small * small, -2.0 * small * small]);
+}
+
 /// Adam as it is done wrong: its ratio has cancelled the scale of the gradients, and then the step is divided by it.
 #[derive(Debug)]
 struct DoublyUnscaled(Adam, f64);

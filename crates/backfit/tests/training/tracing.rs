@@ -81,6 +81,24 @@ fn overflows_within_loops_and_micro_batches_are_found_where_they_arise() {
 }
 
 #[test]
+fn an_overflow_of_the_policys_dtype_is_found_in_that_dtype() {
+    let g = Graph::new();
+    let (x, w) = (g.input("x", F32, [2]), g.weight("w", Type::new(F32, [2]), Init::Constant(300.0)));
+    let line = line!() + 1;
+    let loss = (&x * &w).sum_all();
+    let model = TrainStep::new(&loss).optimizer(Sgd::new(0.0)).build().unwrap();
+    let cpu = Cpu::default().threads(1);
+    let batch = vector(&[300.0, 1.0]);
+    let mut wide = Trainer::new(model.compile(&cpu).unwrap());
+    assert!(!wide.step(&batch).unwrap().skipped());
+    let mut half = Trainer::new(model.compile_with(&cpu, &Policy::f16_engine()).unwrap());
+    let out = half.step(&batch).unwrap();
+    let trace = half.trace(&batch).unwrap();
+    assert!(out["loss"].is_infinite(), "{out:?}");
+    assert_eq!((trace.found[0].operator.as_deref(), trace.found[0].loc.line), (Some("mul"), line), "{trace}");
+}
+
+#[test]
 fn a_run_with_bad_batches_tells_where_and_ends_with_the_bits_of_a_run_without_them() {
     let data = small_digits(256);
     let (step, line) = network(32);

@@ -41,6 +41,19 @@ fn several_steps_at_once_have_the_bits_of_single_steps() {
 }
 
 #[test]
+fn several_steps_at_once_have_the_bits_of_single_steps_under_every_policy() {
+    for policy in [Policy::bf16(), Policy::f16(), Policy::f16_engine()] {
+        let run = |step: TrainStep| {
+            let model = step.build().unwrap();
+            let mut trainer = Trainer::new(model.compile_with(&Cpu::default().threads(2), &policy).unwrap());
+            trainer.step_all(&batches()).unwrap();
+            residents(&trainer)
+        };
+        assert!(run(rich().unroll(4)) == run(rich()), "{}", policy.name());
+    }
+}
+
+#[test]
 fn the_program_has_as_many_instructions_for_any_number_of_steps() {
     let instructions = |steps| {
         let trainer = trainer(&rich().unroll(steps).build().unwrap(), 1);
