@@ -5,7 +5,7 @@ use crate::console::{Console, table};
 use crate::network::training_program;
 use crate::recipe::Loaded;
 use crate::{samples, session};
-use backfit::ir::{FuncId, Function, Role};
+use backfit::ir::{FuncId, Function, Node, Op, Role};
 use backfit::precision::{Class, Compute, Policy};
 use backfit::ranges::{Bounds, Chip, Interval, Observations, Warning, bounds, declared_range, warnings};
 use backfit::{Batch, Compile, DType, Literal, Module, Problem, Result, Trainer};
@@ -106,17 +106,26 @@ impl Row {
     }
 }
 
-/// Every float that the step computes, the largest first.
+/// Whether a value is worth a row: forward and backward compute it, and do not only move it.
+fn is_computed(node: &Node) -> bool {
+    let moves = matches!(
+        node.op,
+        Op::Constant(_) | Op::Iota { .. } | Op::Broadcast { .. } | Op::Reshape(_) | Op::Transpose(_) | Op::Slice { .. }
+    );
+    !moves && Class::of(node) != Class::Update
+}
+
+/// Every float that forward and backward compute, the largest first.
 fn rows(module: &Module, id: FuncId, bounds: &Bounds, seen: &Observations, chip: &Chip) -> Vec<Row> {
     let f = module.function(id);
-    let row = |node: &backfit::ir::Node| {
+    let row = |node: &Node| {
         let &value = node.results.first().filter(|&&v| f.ty(v).dtype.is_float())?;
         let (bound, observed) = (bounds.of(id, value)?, seen.of(id, value)?);
         let (scope, line) = (node.scope.to_string(), node.loc.to_string());
         let (seen, vanishing) = (observed.magnitude(), observed.share_below(chip.smallest));
         Some(Row { operator: node.op.name(), scope, line, bound: bound.magnitude(), seen, vanishing })
     };
-    let mut rows: Vec<Row> = f.nodes.iter().filter_map(row).collect();
+    let mut rows: Vec<Row> = f.nodes.iter().filter(|n| is_computed(n)).filter_map(row).collect();
     rows.sort_by(|a, b| b.seen.total_cmp(&a.seen));
     rows
 }
@@ -129,7 +138,7 @@ fn json_of(warning: &Warning) -> Value {
 fn page(args: &args::Inspect, chip: &Chip, rows: &[Row], told: &[Warning]) -> String {
     let mut out = vec![format!(
         "{}: magnitudes in 'step'. Bounds hold for the initial weights and the first batch; seen is what two runs had,\n\
-         before and after {STEPS} steps. {} stores at most {:.6} and at least {:.1e}.\n",
+         before and after {STEPS} steps. {} stores at most {:.4e} and at least {:.1e}.\n",
         args.recipe, chip.name, chip.max_finite, chip.smallest
     )];
     let mut lines = vec![["  bound", "seen", "vanishing", "operator", "scope", "line"].map(str::to_owned).to_vec()];

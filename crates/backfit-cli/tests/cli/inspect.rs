@@ -70,6 +70,25 @@ fn the_precision_policy_is_a_table_and_its_stage_shows_what_it_did() {
 }
 
 #[test]
+fn ranges_are_told_with_lines_and_what_does_not_fit_with_help() {
+    let work = Workplace::new();
+    let event = work.succeed(&["inspect", "iris", "--ranges", "--json"]).event("ranges");
+    assert_eq!((event["chip"].as_str(), event["warnings"].as_array().map(Vec::len)), (Some("f32"), Some(0)));
+    for value in event["values"].as_array().unwrap() {
+        let (bound, seen) = (value["bound"].as_f64().unwrap_or(f64::INFINITY), value["seen"].as_f64().unwrap());
+        let initial = value["scope"].as_str().unwrap().starts_with("fc1/linear");
+        // Weights have moved by the second run, but not by much.
+        assert!(!initial || seen <= 1.5 * bound, "{value}");
+    }
+    // A rate at which weights leave the range of f16 within the steps between the two runs.
+    let change = ["--set", "precision=f16", "--set", "optimizer.learning_rate=1e5"];
+    let said = work.succeed(&[&["inspect", "iris", "--ranges"], &change[..]].concat());
+    for words in ["f16 holds at most 6.5504e4", "iris.toml:", "help: "] {
+        assert!(said.stdout.contains(words), "'{words}' is missing in {}", said.stdout);
+    }
+}
+
+#[test]
 fn every_stage_has_a_text_form_and_a_picture() {
     let work = Workplace::new();
     for stage in ["differentiate", "precision", "decompose", "simplify", "layout"] {

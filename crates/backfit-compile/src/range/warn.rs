@@ -111,7 +111,7 @@ impl Look<'_> {
             return None;
         }
         let (name, verb, chip) = (self.node.op.name(), self.verb(), &self.chip.name);
-        let what = format!("{name} {verb} {magnitude:.3e}; {chip} holds at most {limit:.6}");
+        let what = format!("{name} {verb} {magnitude:.3e}; {chip} holds at most {limit:.4e}");
         Some(match contraction && magnitude <= self.chip.max_finite {
             true => (Kind::ProductCeiling, what, "scale an operand down, and the result up afterwards"),
             false => (Kind::Overflow, what, "scale the operands, or keep this scope in f32"),
