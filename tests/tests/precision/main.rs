@@ -3,4 +3,5 @@
 mod dtypes;
 mod forms;
 mod gradients;
+mod masters;
 mod training;

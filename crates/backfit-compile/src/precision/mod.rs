@@ -12,18 +12,20 @@
 //! | [`narrow`] | the rewriting of a function |
 //! | [`contraction`] | products and convolutions; three-way splits |
 //! | [`engine`] | forms for an engine that stores nothing but f16 |
+//! | `masters` | weights stored as bf16 |
 //! | [`ports`] | narrow values through calls and loops |
 
 pub mod class;
 pub mod contraction;
 pub mod demand;
 pub mod engine;
+mod masters;
 pub mod narrow;
 pub mod policy;
 pub mod ports;
 
 pub use class::Class;
-pub use policy::{Compute, Engine, Policy};
+pub use policy::{Compute, Engine, Masters, Policy};
 
 use backfit_ir::rewrite::{dead_code, inline_calls, live_functions};
 use backfit_ir::{FuncId, Function, Module};
@@ -38,7 +40,10 @@ pub fn apply(module: &Module, roots: &[FuncId], policy: &Policy) -> (Module, Vec
     }
     let concerned = |f: &Function| f.composite.is_none() && !only_fills_the_store(f);
     let narrowed = |f: &Function| f.composite.is_some() && !narrow::stays_whole(policy, f);
-    let mut flat = module.clone();
+    let mut stored = module.clone();
+    masters::run(&mut stored, roots, policy.stores());
+    let module = &stored;
+    let mut flat = stored.clone();
     for (index, function) in flat.functions.iter_mut().enumerate().filter(|(_, f)| concerned(f)) {
         *function = dead_code(&inline_calls(module, FuncId(index as u32), narrowed));
     }

@@ -54,6 +54,29 @@ impl Default for Engine {
     }
 }
 
+/// How trainable weights that are declared f32 lie in the resident store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Masters {
+    /// As f32.
+    #[default]
+    F32,
+    /// As bf16; updates are rounded up or down at random, so that small ones are not lost on the average.
+    Stochastic,
+    /// As bf16, and beside each what rounding left, as bf16 too: 16 bits of significand.
+    Compensated,
+}
+
+impl Masters {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Masters::F32 => "f32",
+            Masters::Stochastic => "bf16, stochastic rounding",
+            Masters::Compensated => "bf16, compensated",
+        }
+    }
+}
+
 /// An exception of a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exception {
@@ -81,6 +104,7 @@ pub struct Policy {
     table: [Compute; Class::ALL.len()],
     exceptions: Vec<Exception>,
     engine: Option<Engine>,
+    masters: Masters,
 }
 
 impl Default for Policy {
@@ -96,7 +120,7 @@ impl Policy {
 
     fn uniform(name: &str, classes: &[Class], compute: Compute) -> Self {
         let table = Class::ALL.map(|class| if classes.contains(&class) { compute } else { Compute::F32 });
-        Policy { name: name.to_owned(), table, exceptions: Vec::new(), engine: None }
+        Policy { name: name.to_owned(), table, exceptions: Vec::new(), engine: None, masters: Masters::F32 }
     }
 
     /// Everything as declared, every bit as without a policy.
@@ -163,6 +187,18 @@ impl Policy {
         self
     }
 
+    /// Stores trainable weights that are declared f32 in another way; updates compute in f32 all the same. The resident store
+    /// then has other dtypes than declared, so that checkpoints only go on under a policy with the same masters.
+    pub fn masters(mut self, masters: Masters) -> Self {
+        self.masters = masters;
+        self
+    }
+
+    /// How trainable weights are stored.
+    pub fn stores(&self) -> Masters {
+        self.masters
+    }
+
     /// The engine it computes as for.
     pub fn engine(&self) -> Option<Engine> {
         self.engine
@@ -187,7 +223,7 @@ impl Policy {
 
     /// Whether nothing changes.
     pub fn is_identity(&self) -> bool {
-        self.engine.is_none() && Class::ALL.into_iter().all(|class| self.is_wide(class))
+        self.engine.is_none() && self.masters == Masters::F32 && Class::ALL.into_iter().all(|class| self.is_wide(class))
     }
 
     /// In a line.
@@ -196,9 +232,9 @@ impl Policy {
             return "every value keeps its declared dtype".to_owned();
         }
         let narrow = Class::ALL.into_iter().filter(|c| self.table[*c as usize] != Compute::F32);
-        let narrow: Vec<String> =
-            narrow.map(|c| format!("{} in {}", c.word(), self.table[c as usize].word())).collect();
-        format!("{}: {}", self.name, narrow.join(", "))
+        let narrow = narrow.map(|c| format!("{} in {}", c.word(), self.table[c as usize].word()));
+        let weights = Some(self.masters).filter(|m| *m != Masters::F32).map(|m| format!("weights as {}", m.word()));
+        format!("{}: {}", self.name, narrow.chain(weights).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -215,7 +251,7 @@ impl fmt::Display for Policy {
         for class in Class::ALL {
             writeln!(f, "  {:<12} {}", class.word(), self.table[class as usize].word())?;
         }
-        writeln!(f, "  {:<12} f32", "resident")?;
+        writeln!(f, "  {:<12} {}", "weights", self.masters.word())?;
         for e in &self.exceptions {
             let class = e.class.map_or("all".to_owned(), |c| c.word().to_owned());
             writeln!(f, "  {:<12} {} within {}", class, e.compute.word(), e.scope)?;
