@@ -41,6 +41,7 @@
 //! * [`ir`], [`grad`], [`target`], [`train`]: the crates below, in full.
 
 pub mod datasets;
+mod lora;
 pub mod models;
 pub mod nn;
 pub mod prelude;
@@ -70,3 +71,4 @@ pub use backfit_train::{
     Checkpoints, Compile, Compiled, EpochReport, Event, FitOptions, FitReport, Monitor, Report, Scalars, Schedule,
     StepOutput, Stopped, Trace, Trainer, WeightsReport,
 };
+pub use lora::{Adapters, Lora};

@@ -2,8 +2,8 @@
 
 pub use crate::{
     Adam, AdamW, Batch, Batches, Checkpoints, Clip, Compile, Cpu, DType, Dataset, Event, FitOptions, Graph, Group,
-    Init, Literal, LossScale, Monitor, Normalizer, Policy, RmsProp, Schedule, Sgd, Shuttle, Source, Stopped, Taps,
-    Target, Tensor, TrainStep, Trainer, Type, datasets, nn,
+    Init, Literal, Lora, LossScale, Monitor, Normalizer, Policy, RmsProp, Schedule, Sgd, Shuttle, Source, Stopped,
+    Taps, Target, Tensor, TrainStep, Trainer, Type, datasets, nn,
 };
 pub use backfit_ir::ops::conv_transpose2d::ConvTranspose2d;
 pub use backfit_ir::ops::conv2d::Conv2d;

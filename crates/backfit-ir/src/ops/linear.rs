@@ -16,7 +16,8 @@ impl Tensor {
     }
 }
 
-fn check(types: &[Type], _: &Attributes) -> Result<(), String> {
+/// Checks x, weight and perhaps a bias.
+pub fn check(types: &[Type]) -> Result<(), String> {
     let (x, weight, bias) = match types {
         [x, weight] => (x, weight, None),
         [x, weight, bias] => (x, weight, Some(bias)),
@@ -48,7 +49,7 @@ fn body(b: &Body) -> Vec<Tensor> {
 pub static DEF: OpDef = OpDef {
     name: "linear",
     formula: "y = x · weightᵀ + bias",
-    kind: rules(check, body),
+    kind: rules(|types, _| check(types), body),
     derivative: Derivative::Body,
     tolerance: Tolerance::Norm(16.0),
     onnx: &[],

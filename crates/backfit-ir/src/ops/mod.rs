@@ -39,7 +39,7 @@ ops! {
     /// Statistics and norms.
     mean variance softmax log_softmax logsumexp layer_norm rms_norm group_norm batch_norm
     /// Linear algebra.
-    linear matmul
+    linear lora_linear matmul
     /// Convolution and pooling.
     conv2d conv2d_im2col conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d global_max_pool2d
     /// Embedding and randomness.

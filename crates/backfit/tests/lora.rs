@@ -1,0 +1,132 @@
+//! Low-rank adaptation: what is frozen stays, what is merged is the same.
+
+use backfit::prelude::*;
+use backfit::{Adapters, Checkpoint};
+use std::collections::BTreeMap;
+
+const ROWS: usize = 4;
+
+/// Two blocks of attention and a head, with or without adapters.
+fn trainer(lora: Option<&Lora>) -> (Trainer, Option<Adapters>) {
+    let g = Graph::new();
+    let x = g.input("x", F32, [ROWS, 3, 8]);
+    let h = nn::transformer_block(&g, "block0", &x, 2, 16);
+    let h = nn::transformer_block(&g, "block1", &h, 2, 16);
+    let y = nn::linear(&g, "head", &h.mean(&[1]).reshape([ROWS, 8]), 5);
+    let loss = y.mse(&g.input("y", F32, [ROWS, 5]));
+    let adapters = lora.map(|lora| lora.attach(&g).unwrap_or_else(|error| panic!("{error}")));
+    let model = TrainStep::new(&loss).optimizer(Adam::new(0.02)).predict(&y).build().unwrap();
+    (Trainer::new(model.compile(&Cpu::default().threads(1)).unwrap()).seed(9).unwrap(), adapters)
+}
+
+fn lora() -> Lora {
+    Lora::new("block?.attn.?.weight", 2).alpha(6.0)
+}
+
+fn data() -> Dataset {
+    let numbers =
+        |n: usize, scale: f32| (0..n).map(|i| ((i * 37 % 101) as f32 / 50.0 - 1.0) * scale).collect::<Vec<_>>();
+    let x = Literal::from_f32([ROWS, 3, 8], &numbers(ROWS * 24, 1.0));
+    Dataset::new([("x", x), ("y", Literal::from_f32([ROWS, 5], &numbers(ROWS * 5, 2.0)))]).unwrap()
+}
+
+/// Weights of the model without adapters.
+fn base(trainer: &Trainer) -> BTreeMap<String, Literal> {
+    let names = trainer.residents().iter().map(|p| p.name.clone());
+    let names = names.filter(|n| !n.starts_with("optimizer.") && !n.contains("lora_"));
+    names.map(|n| (n.clone(), trainer.get(&n).unwrap())).collect()
+}
+
+/// The adapted model with the weights of the other.
+fn adapted() -> (Trainer, Trainer, Adapters) {
+    let (mut plain, _) = trainer(None);
+    let (mut tuned, adapters) = trainer(Some(&lora()));
+    for (name, value) in base(&plain) {
+        tuned.set(&name, &value).unwrap();
+    }
+    let predicted = [plain.predict(&data()).unwrap(), tuned.predict(&data()).unwrap()];
+    assert_eq!(predicted[0], predicted[1], "before training it is the base model");
+    (plain, tuned, adapters.unwrap())
+}
+
+fn trained() -> (Trainer, Trainer, Adapters, f64) {
+    let (plain, mut tuned, adapters) = adapted();
+    let mut losses = Vec::new();
+    for batch in data().batches(ROWS).epochs(40) {
+        losses.push(tuned.step(&batch.unwrap()).unwrap()["loss"]);
+    }
+    (plain, tuned, adapters, losses[39] / losses[0])
+}
+
+#[test]
+fn training_moves_the_factors_alone() {
+    let (plain, tuned, adapters, fallen) = trained();
+    assert!(fallen < 0.8, "the loss fell to {fallen} of what it was");
+    // q, k, v and o of two blocks.
+    assert_eq!(adapters.weights().len(), 8);
+    assert_eq!(base(&tuned), base(&plain), "frozen weights keep every bit");
+    let names: Vec<&str> = tuned.residents().iter().map(|p| p.name.as_str()).collect();
+    for name in names.iter().filter(|name| name.starts_with("optimizer.")) {
+        assert!(name.contains("lora_"), "{name} is of a frozen weight");
+    }
+    let moved = |name: &str| tuned.get(name).unwrap().to_f32().iter().any(|v| *v != 0.0);
+    assert!(names.iter().filter(|n| n.ends_with("lora_b") && !n.starts_with("optimizer.")).all(|n| moved(n)));
+}
+
+#[test]
+fn merged_weights_are_w_plus_s_b_a_and_predict_the_same_without_adapters() {
+    let (mut plain, mut tuned, adapters, _) = trained();
+    let file = std::env::temp_dir().join(format!("backfit-lora-{}.safetensors", std::process::id()));
+    adapters.merged(&tuned).unwrap().save(&file).unwrap();
+    let saved = Checkpoint::load(&file).unwrap();
+    let values = |name: &str| tuned.get(name).unwrap().to_f64();
+    for name in adapters.weights() {
+        let stem = name.strip_suffix("weight").unwrap();
+        let (w, a, b) = (values(name), values(&format!("{stem}lora_a")), values(&format!("{stem}lora_b")));
+        for (i, found) in saved.tensors[name].to_f32().into_iter().enumerate() {
+            let (row, column) = (i / 8, i % 8);
+            let exact = w[i] + 3.0 * (b[row * 2] * a[column] + b[row * 2 + 1] * a[8 + column]);
+            assert_eq!(found, exact as f32, "{name} {i}");
+        }
+    }
+    let report = plain.load_weights(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(report.missing.is_empty() && report.unexpected.is_empty(), "{report:?}");
+    let (found, expected) = (plain.predict(&data()).unwrap().to_f32(), tuned.predict(&data()).unwrap().to_f32());
+    let far = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(far < 1e-5, "{far}");
+    assert_ne!(found, trainer(None).0.predict(&data()).unwrap().to_f32());
+}
+
+#[test]
+fn adapters_that_cannot_be_are_refused_with_a_reason() {
+    let g = Graph::new();
+    let table = nn::Embedding::new("tokens", 7, 4).table(&g);
+    let h = table.embedding(&g.input("x", I32, [2]));
+    let _ = nn::linear(&g, "fc", &h, 4).linear(&table, None);
+    let cases = [
+        (Lora::new("fc.weight", 0), "rank 0"),
+        (Lora::new("fc.weight", 1).alpha(f64::NAN), "finite alpha"),
+        (Lora::new("fd.weight", 1), "fc.weight, tokens.weight"),
+        (Lora::new("tokens*", 1), "read by more"),
+    ];
+    for (lora, words) in cases {
+        let error = lora.attach(&g).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(Lora::new("fc.*", 1).attach(&g).unwrap().weights(), ["fc.weight"]);
+}
+
+#[test]
+fn adapters_of_a_stack_are_attached_to_its_layer() {
+    let g = Graph::new();
+    let x = g.input("x", F32, [ROWS, 3, 8]);
+    let y = nn::Stack::new("layers", 3).apply(&g, &x, |g, x, _| {
+        let y = nn::transformer_block(g, "block", x, 2, 16);
+        Lora::new("*.attn.q.weight", 2).attach(g).unwrap();
+        y
+    });
+    let model = TrainStep::new(&y.mean_all()).optimizer(Sgd::new(0.1)).build().unwrap();
+    let trainer = Trainer::new(model.compile(&Cpu::default().threads(1)).unwrap());
+    assert_eq!(trainer.get("layers.block.attn.q.lora_b").unwrap().ty().to_string(), "f32[3,8,2]");
+}
