@@ -78,7 +78,7 @@ fn write(folder: &Path, jobs: &[Job]) {
     };
     let mut all = Vec::new();
     for job in jobs {
-        let model = put(&job.model.to_bytes());
+        let model = put(&job.model.to_bytes().expect("a small model"));
         let mut input = |(name, value): &(String, Literal)| {
             let (dtype, shape) = (value.ty().dtype.name(), value.ty().shape.dims());
             json!({"name": name, "dtype": dtype, "shape": shape, "data": put(value.bytes())})

@@ -38,6 +38,8 @@ pub struct Builder {
     constants: Vec<TensorProto>,
     /// Constants by type and bytes: each is written once.
     known: HashMap<(Type, Vec<u8>), Val>,
+    /// What was repeated to make a value, for operators that repeat by themselves.
+    pub(crate) expanded: HashMap<String, Val>,
     taken: HashSet<String>,
     scope: String,
     origin: String,
@@ -49,10 +51,20 @@ impl Builder {
         Builder { taken: self.taken.clone(), scope: self.scope.clone(), origin: self.origin.clone(), ..Self::default() }
     }
 
-    /// Ends the graph.
-    pub fn finish(self, name: &str, inputs: &[Val], outputs: &[Val]) -> (GraphProto, HashSet<String>) {
+    /// Ends the graph, without nodes and constants that no output needs.
+    pub fn finish(mut self, name: &str, inputs: &[Val], outputs: &[Val]) -> (GraphProto, HashSet<String>) {
+        let mut needed: HashSet<String> = outputs.iter().map(|v| v.name.clone()).collect();
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        while let Some(node) = self.nodes.pop() {
+            if node.output.iter().any(|name| needed.contains(name)) {
+                read_names(&node, &mut needed);
+                nodes.push(node);
+            }
+        }
+        nodes.reverse();
+        self.constants.retain(|constant| needed.contains(&constant.name));
         let graph = GraphProto {
-            node: self.nodes,
+            node: nodes,
             name: name.to_owned(),
             initializer: self.constants,
             doc_string: String::new(),
@@ -112,9 +124,8 @@ impl Builder {
         self.nodes(op, inputs, attributes, vec![result]).remove(0)
     }
 
-    /// Gives a value a name that is free, by an `Identity`.
-    pub fn output(&mut self, value: &Val, name: &str) -> Val {
-        let named = self.named(name, value.ty.clone());
+    /// Lets a named value that nothing defines yet be another one.
+    pub fn define(&mut self, named: &Val, value: &Val) {
         self.nodes.push(NodeProto {
             input: vec![value.name.clone()],
             output: vec![named.name.clone()],
@@ -122,7 +133,6 @@ impl Builder {
             op_type: "Identity".to_owned(),
             ..NodeProto::default()
         });
-        named
     }
 
     /// A constant. Packed ones are written in bytes and have the dtype of these from then on.
@@ -182,6 +192,13 @@ pub fn tensor(name: &str, literal: &Literal) -> TensorProto {
 /// Extents as ONNX counts them.
 pub fn dims(shape: &[usize]) -> Vec<i64> {
     shape.iter().map(|&d| d as i64).collect()
+}
+
+/// All names that a node reads, those that its body reads included.
+fn read_names(node: &NodeProto, names: &mut HashSet<String>) {
+    names.extend(node.input.iter().cloned());
+    let bodies = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
+    bodies.flat_map(|graph| &graph.node).for_each(|inner| read_names(inner, names));
 }
 
 fn unpacked(literal: &Literal) -> Literal {

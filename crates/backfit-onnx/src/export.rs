@@ -6,7 +6,7 @@ use crate::proto::{IR_VERSION, ModelProto, OPSET, OperatorSetIdProto, StringStri
 use backfit_compile::pipeline::{Options, lower};
 use backfit_compile::target::Program;
 use backfit_ir::rewrite::inline_calls;
-use backfit_ir::{Error, FuncId, Function, Literal, Module, Role};
+use backfit_ir::{Error, FuncId, Function, Literal, Module, Problem, Role};
 use prost::Message;
 
 /// A function of a program as an ONNX model.
@@ -37,15 +37,24 @@ impl Model {
     }
 
     /// The contents of the file.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.proto.encode_to_vec()
+    ///
+    /// # Errors
+    /// Models of more than 2 GiB, which the format cannot hold.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let bytes = self.proto.encoded_len();
+        if bytes > i32::MAX as usize {
+            let problem =
+                Problem::new(format!("the model '{}' takes {bytes} bytes; a file of ONNX holds 2 GiB", self.name));
+            return Err(problem.help("keep large constants and weights out of it, as inputs").into());
+        }
+        Ok(self.proto.encode_to_vec())
     }
 }
 
 /// Writes every function of a program as a model.
 ///
 /// Inputs are those of the function, then the resident tensors that it reads, under their names. Outputs are the results,
-/// then the new values of resident tensors, under their names with `.new` after them. The model's metadata says what is what:
+/// then the new values of resident tensors, under their names with `.new` after them; a name that is taken gets a number. The model's metadata says what is what:
 /// `role:NAME` is `input`, `hyper`, `weight`, `frozen` or `state` for every input, and `updates:OUTPUT` names the input that
 /// an output is the next value of. Whoever trains feeds these back.
 ///
@@ -91,22 +100,22 @@ fn model(lowering: &mut Lowering, name: &str, f: &Function) -> Model {
     let mut metadata = vec![entry("function", name)];
     metadata.extend(order.iter().map(|&i| entry(&format!("role:{}", params[i].name), role(f.params[i].role))));
 
-    // Outputs take their names first.
     let mut results: Vec<_> = f.results.iter().enumerate().collect();
     results.sort_by_key(|(_, r)| r.alias.is_some());
-    let found = lowering.function(&mut b, f, &params);
     let mut outputs = Vec::new();
-    for (at, result) in results {
-        let output = match result.alias {
-            None => b.output(&found[at], &result.name),
+    for (_, result) in &results {
+        let ty = f.ty(result.value).clone();
+        outputs.push(match result.alias {
+            None => b.named(&result.name, ty),
             Some(param) => {
-                let output = b.output(&found[at], &format!("{}.new", f.params[param].name));
+                let output = b.named(&format!("{}.new", f.params[param].name), ty);
                 metadata.push(entry(&format!("updates:{}", output.name), &params[param].name));
                 output
             }
-        };
-        outputs.push(output);
+        });
     }
+    let found = lowering.function(&mut b, f, &params);
+    outputs.iter().zip(&results).for_each(|(output, (at, _))| b.define(output, &found[*at]));
     let (graph, _) = b.finish(name, &inputs, &outputs);
     let proto = ModelProto {
         ir_version: IR_VERSION,

@@ -37,6 +37,7 @@ pub fn run(args: &args::Export, console: Console) -> Result<()> {
             model.annotate("interface", &interface);
         }
     }
+    let files: Vec<Vec<u8>> = models.iter().map(Model::to_bytes).collect::<Result<_>>()?;
     let recipe = source.loaded.to_toml()?;
     let hypers =
         source.samples.as_ref().map(|samples| hypers(&source.loaded, samples, &module, source.trainer.steps()));
@@ -44,7 +45,7 @@ pub fn run(args: &args::Export, console: Console) -> Result<()> {
     std::fs::create_dir_all(&args.out).map_err(|e| {
         Problem::new("cannot make the folder").in_file(&args.out).because(e.to_string()).help("choose one with --out")
     })?;
-    write_models(&args.out, &models, console)?;
+    write_models(&args.out, &models, &files, console)?;
     if args.step {
         write_npz(&args.out.join("state.npz"), state.iter().map(|(name, value)| (name.as_str(), value)))?;
         let hypers = hypers.unwrap_or_default();
@@ -158,10 +159,10 @@ fn hypers(loaded: &Loaded, samples: &Samples, module: &TrainModule, done: u64) -
     names.into_iter().zip(&columns).map(|(name, column)| (name.to_owned(), literal(column))).collect()
 }
 
-fn write_models(folder: &Path, models: &[Model], console: Console) -> Result<()> {
-    for model in models {
-        let (file, content) = (folder.join(format!("{}.onnx", model.name)), model.to_bytes());
-        atomic_file::replace(&file, |out| out.write_all(&content))?;
+fn write_models(folder: &Path, models: &[Model], files: &[Vec<u8>], console: Console) -> Result<()> {
+    for (model, content) in models.iter().zip(files) {
+        let file = folder.join(format!("{}.onnx", model.name));
+        atomic_file::replace(&file, |out| out.write_all(content))?;
         let nodes = model.proto.graph.as_ref().map_or(0, |graph| graph.node.len());
         console.event(&json!({
             "event": "model", "file": file.to_string_lossy(), "nodes": nodes, "bytes": content.len(),

@@ -31,7 +31,22 @@ impl Builder {
     /// An operator of two operands of one dtype, which are broadcast.
     pub fn binary(&mut self, op: &str, a: &Val, b: &Val) -> Val {
         let shape = broadcast(a.shape(), b.shape());
-        self.node(op, &[a, b], vec![], a.ty.with_shape(shape))
+        let [a, b] = self.compact([a, b], &shape);
+        self.node(op, &[&a, &b], vec![], a.ty.with_shape(shape))
+    }
+
+    /// Operands of an operator that broadcasts, before they were repeated, as far as the result keeps its shape.
+    fn compact<const N: usize>(&self, operands: [&Val; N], shape: &Shape) -> [Val; N] {
+        let mut found = operands.map(Val::clone);
+        for i in 0..N {
+            let Some(source) = self.expanded.get(&found[i].name) else { continue };
+            let mut trial = found.clone();
+            trial[i] = source.clone();
+            if trial.iter().fold(Shape::scalar(), |all, v| broadcast(&all, v.shape())) == *shape {
+                found = trial;
+            }
+        }
+        found
     }
 
     /// An operator of a value and a number of its dtype.
@@ -47,6 +62,7 @@ impl Builder {
         let (a, b) =
             if ordered(a) { (self.cast(a, DType::U8), self.cast(b, DType::U8)) } else { (a.clone(), b.clone()) };
         let shape = broadcast(a.shape(), b.shape());
+        let [a, b] = self.compact([&a, &b], &shape);
         self.node(op, &[&a, &b], vec![], a.ty.with_dtype(DType::Bool).with_shape(shape))
     }
 
@@ -78,7 +94,8 @@ impl Builder {
         };
         let (a, b) = (self.cast(on_true, carrier), self.cast(on_false, carrier));
         let shape = broadcast(&broadcast(a.shape(), b.shape()), condition.shape());
-        let chosen = self.node("Where", &[condition, &a, &b], vec![], a.ty.with_shape(shape));
+        let [condition, a, b] = self.compact([condition, &a, &b], &shape);
+        let chosen = self.node("Where", &[&condition, &a, &b], vec![], a.ty.with_shape(shape));
         self.cast(&chosen, dtype)
     }
 

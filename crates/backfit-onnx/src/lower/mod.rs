@@ -140,7 +140,8 @@ impl Lowering<'_> {
         let arguments = [&carried[..], constants, &slices[..stacked.len()]].concat();
         let body = self.module.function(scan.body);
         let returned = self.function(&mut inner, body, &arguments);
-        let outputs: Vec<Val> = returned.iter().map(|v| inner.output(v, "next")).collect();
+        let outputs: Vec<Val> = returned.iter().map(|v| inner.named("next", v.ty.clone())).collect();
+        outputs.iter().zip(&returned).for_each(|(output, value)| inner.define(output, value));
         let (graph, taken) = inner.finish(&body.name, &[carried, slices].concat(), &outputs);
         b.reserve(taken);
         let mut attributes =

@@ -34,6 +34,7 @@ impl Builder {
         // There is no kernel for bf16; f32 holds every bf16.
         let carried = if x.dtype() == DType::BF16 { self.cast(x, DType::F32) } else { x.clone() };
         let repeated = self.node("Expand", &[&carried, &to], vec![], carried.ty.with_shape(shape));
+        self.expanded.insert(repeated.name.clone(), carried);
         self.cast(&repeated, x.dtype())
     }
 
