@@ -2,7 +2,7 @@
 
 use backfit_compile::range::{Chip, Interval, Kind, Observations, Warning, bounds, declared_range, warnings};
 use backfit_grad::gradients;
-use backfit_ir::interp::{Array, Data, Options, run_watched};
+use backfit_ir::interp::{Array, Data, Moment, Options, run_watched};
 use backfit_ir::{DType, FuncId, Graph, Init, Literal, Module, Place, Tensor, Type};
 use backfit_suites::compare::last;
 use backfit_suites::fuzz::generate;
@@ -25,7 +25,8 @@ fn bounds_contain_every_value_of_random_programs() {
         let id = last(&case.module);
         let bounds = bounds(&case.module, id, &ranges);
         let options = Options { double: false, flush_subnormals: case.flush };
-        let watch = &mut |of: FuncId, index: usize, _: &[&Array], results: &[Array]| {
+        let watch = &mut |moment: Moment| {
+            let Moment::Ran { function: of, node: index, results, .. } = moment else { return };
             let node = &case.module.function(of).nodes[index];
             for (&value, result) in node.results.iter().zip(results) {
                 let bound = bounds.of(of, value).expect("every function that runs was walked");
