@@ -190,7 +190,8 @@ impl Accumulate {
         Computed {
             results: micro.results.iter().map(result).collect(),
             weights: micro.weights.iter().map(|(name, weight)| (name.clone(), outside[&id(weight)].clone())).collect(),
-            gradients: gradients.iter().map(mean).collect(),
+            gradients: gradients.to_vec(),
+            divisor: Some(total.clone()),
             states: plan.states.iter().map(|v| outside[v].clone()).zip(new_states.iter().cloned()).collect(),
             taps: micro.taps.clone(),
         }

@@ -11,8 +11,10 @@ pub(super) struct Computed {
     pub results: Vec<(String, Tensor)>,
     /// The trainable weights, under their names.
     pub weights: Vec<(String, Tensor)>,
-    /// Their gradients, times the loss scale.
+    /// Their gradients, times the loss scale and the divisor.
     pub gradients: Vec<Tensor>,
+    /// The total weight of the micro-batches over which gradients are summed, f64.
+    pub divisor: Option<Tensor>,
     /// Old and new values of state and random key.
     pub states: Vec<(Tensor, Tensor)>,
     /// What differentiated functions hand from the forward to the backward pass.
@@ -40,7 +42,7 @@ pub(super) fn differentiate(
     let mut states: Vec<_> = updated.map(|(old, new)| (graph.tensor(old), graph.tensor(new))).collect();
     states.extend(next_key(graph, main));
     let results = results.iter().map(|(name, value)| (name.clone(), graph.tensor(*value))).collect();
-    Ok(Computed { results, weights, gradients, states, taps })
+    Ok(Computed { results, weights, gradients, divisor: None, states, taps })
 }
 
 /// The key of random operators, if there are any, and the key with the step counted in it.

@@ -262,11 +262,12 @@ impl TrainStep {
         };
         let inference = infer(&main, "");
         let averaged = self.ema.map(|_| infer(&averaged(&main), "_averaged"));
-        let Assembled { step, taps, on_host } = self.assemble(graph.clone(), &main, &optimizer, &results)?;
+        let origin = main.node_of(results[0].1).map_or(&main.params[0].loc, |node| &node.loc);
+        let Assembled { step, taps, on_host } = self.assemble(graph.clone(), &main, &optimizer, &results, origin)?;
         let residents = step.inspect(residents);
         let init = init::define(&step, &residents);
         let unrolled = self.unroll.map(|steps| {
-            unroll::define(&step, steps, &optimizer.hypers()).map(|function| Unrolled { function, steps })
+            unroll::define(&step, steps, &optimizer.hypers(), origin).map(|function| Unrolled { function, steps })
         });
         // The functions beside the step report their problems to either.
         Error::from_problems(graph.problems()).map_or(Ok(()), Err)?;
@@ -299,20 +300,20 @@ impl TrainStep {
         main: &Function,
         optimizer: &Arc<dyn Optimizer>,
         results: &[(String, ValueId)],
+        origin: &Loc,
     ) -> Result<Assembled, Error> {
-        let origin = main.node_of(results[0].1).map(|n| n.loc.clone()).unwrap_or_else(|| main.params[0].loc.clone());
-        let (computed, scale) = at_step(&graph, &origin, || {
+        let (computed, scale) = at_step(&graph, origin, || {
             let scale = self.scale.map(|rule| Scale::of(&graph, rule));
             let computed = backward::differentiate(&graph, main, results, scale.as_ref())?;
             Ok((computed, scale))
         })?;
         let Whole { graph, computed, scale } = match &self.accumulate {
-            Some(accumulate) => accumulate.whole(&graph, main, &computed, self.scale, &origin)?,
+            Some(accumulate) => accumulate.whole(&graph, main, &computed, self.scale, origin)?,
             None => Whole { graph, computed, scale },
         };
         let update = Update { step: self, optimizer, scale };
         let taps = computed.taps.clone();
-        let on_host = at_step(&graph, &origin, || update.append(&graph, computed))?;
+        let on_host = at_step(&graph, origin, || update.append(&graph, computed))?;
         Ok(Assembled { step: graph, taps, on_host })
     }
 }

@@ -80,16 +80,6 @@ impl Scale {
         Scale { rule, factor }
     }
 
-    /// The gradients without the scale, in the accumulator's dtype: what half precision could not hold does not get lost.
-    pub fn divide_out(&self, gradients: Vec<Tensor>) -> Vec<Tensor> {
-        let divide = |g: Tensor| {
-            let g = g.widen();
-            let inverse = 1.0 / self.factor.cast(g.dtype());
-            g * inverse
-        };
-        gradients.into_iter().map(divide).collect()
-    }
-
     /// Returns a dynamic scale, and lets it grow or back off.
     pub fn adapt(&self, graph: &Graph, finite: &Tensor) {
         let LossScale::Dynamic { growth, backoff, interval, .. } = self.rule else { return };

@@ -3,7 +3,7 @@
 use super::FINITE;
 use super::loop_body::{LoopBody, Values, stacked};
 use backfit_ir::ops::scan::Scan;
-use backfit_ir::{DType, FuncId, Function, Graph, Param, Role, Tensor, Type, ValueId};
+use backfit_ir::{DType, FuncId, Function, Graph, Loc, Param, Role, Tensor, Type, ValueId};
 
 /// The function that takes several steps, as one [`TrainStep::unroll`](super::TrainStep::unroll) asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Unrolled {
 }
 
 /// The function `steps`: what the function under construction does, `count` times.
-pub(super) fn define(step: &Graph, count: usize, fed: &[&str]) -> Option<FuncId> {
+pub(super) fn define(step: &Graph, count: usize, fed: &[&str], origin: &Loc) -> Option<FuncId> {
     let function = step.inspect(Function::clone);
     let is_fed = |p: &Param| p.role == Role::Hyper && fed.contains(&p.name.as_str());
     let is_updated =
@@ -26,7 +26,7 @@ pub(super) fn define(step: &Graph, count: usize, fed: &[&str]) -> Option<FuncId>
     };
     let (tables, carries, slices) = (of(&is_fed), of(&is_updated), of(&|p| p.role == Role::Input));
     let constants = of(&|p| !is_fed(p) && !is_updated(p) && p.role != Role::Input);
-    let body = define_body(step, &function, count, [&carries, &tables, &constants, &slices])?;
+    let body = define_body(step, &function, count, origin, [&carries, &tables, &constants, &slices])?;
 
     let steps = step.function("steps");
     let mut values = Values::new();
@@ -36,8 +36,7 @@ pub(super) fn define(step: &Graph, count: usize, fed: &[&str]) -> Option<FuncId>
         let declare = || steps.parameter(&param.name, ty, param.role, param.init.clone());
         values.insert(param.value, steps.originate(param.loc.clone(), "".into(), declare));
     }
-    let origin = function.params[0].loc.clone();
-    steps.originate(origin, "step".into(), || {
+    steps.originate(origin.clone(), "step".into(), || {
         let from = |ids: &[ValueId]| ids.iter().map(|v| &values[v]).collect::<Vec<&Tensor>>();
         let good = steps.scalar(DType::I32, 0.0);
         let (carried, shared) = ([from(&carries), vec![&good]].concat(), [from(&tables), from(&constants)].concat());
@@ -55,9 +54,9 @@ fn define_body(
     step: &Graph,
     function: &Function,
     count: usize,
+    origin: &Loc,
     [carries, tables, constants, slices]: [&[ValueId]; 4],
 ) -> Option<FuncId> {
-    let origin = &function.params[0].loc;
     let mut body = LoopBody::new(step, "one_of_steps", function, origin);
     body.take(carries);
     let good = body.parameter("good_steps", Type::new(DType::I32, []));

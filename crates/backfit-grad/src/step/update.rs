@@ -47,15 +47,13 @@ impl Update<'_> {
     /// # Errors
     /// A group that changes a weight decay of which the optimizer does not know; a weight that the host cannot update.
     pub fn append(&self, graph: &Graph, computed: Computed) -> Result<Vec<HostWeight>, Error> {
-        let Computed { results, weights, gradients, states, .. } = computed;
+        let Computed { results, weights, gradients, divisor, states, .. } = computed;
         // Of the gradients as they are: clipping by value would make infinite ones finite.
         // And of running statistics, which a huge batch makes infinite while the gradients stay finite.
         let floats = states.iter().map(|(_, new)| new).filter(|new| new.dtype().is_float());
-        let finite = self.step.guarded.then(|| all_finite(graph, gradients.iter().chain(floats)));
-        let gradients = match &self.scale {
-            Some(scale) => scale.divide_out(gradients),
-            None => gradients,
-        };
+        let factor = divisor.map(|divisor| 1.0 / divisor);
+        let finite = self.step.guarded.then(|| all_finite(graph, gradients.iter().chain(&factor).chain(floats)));
+        let gradients = gradients.into_iter().map(|gradient| self.whole(gradient, factor.as_ref())).collect();
         let gradients = self.clipped(gradients);
         results.iter().for_each(|(name, tensor)| graph.result(name, tensor));
         if let Some(finite) = &finite {
@@ -85,6 +83,17 @@ impl Update<'_> {
             self.average(graph, &guard, name, &new.weight);
         }
         Ok(on_host)
+    }
+
+    /// A gradient without divisor and loss scale, in the accumulator's dtype where it had any: what half precision could
+    /// not hold does not get lost.
+    fn whole(&self, gradient: Tensor, factor: Option<&Tensor>) -> Tensor {
+        let factors = factor.cloned().into_iter().chain(self.scale.iter().map(|scale| 1.0 / &scale.factor));
+        factors.fold(gradient, |gradient, factor| {
+            let gradient = gradient.widen();
+            let factor = factor.cast(gradient.dtype());
+            gradient * factor
+        })
     }
 
     fn clipped(&self, gradients: Vec<Tensor>) -> Vec<Tensor> {

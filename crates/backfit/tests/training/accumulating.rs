@@ -43,7 +43,7 @@ fn micro_batches_make_the_step_of_one_large_batch_full_or_not() {
 }
 
 #[test]
-fn gradients_are_added_in_order_and_divided_once() {
+fn gradients_are_added_in_order_and_multiplied_once() {
     let step = || {
         let g = Graph::new();
         let (x, w) = (g.input("x", F32, [2]), g.weight("w", Type::new(F32, [2]), Init::ZEROS));
@@ -52,7 +52,7 @@ fn gradients_are_added_in_order_and_divided_once() {
     let x: Vec<f32> = (0..6).map(|i| (1.0 + i as f32).sqrt()).collect();
     let mut trainer = trainer(&step().accumulate(3, None).build().unwrap(), 1);
     trainer.step(&vector(&x)).unwrap();
-    let expected = [0, 1].map(|i| -(((0.0 + x[i]) + x[i + 2]) + x[i + 4]) / 3.0);
+    let expected = [0, 1].map(|i| -(((0.0 + x[i]) + x[i + 2]) + x[i + 4]) * (1.0_f64 / 3.0) as f32);
     assert_eq!(trainer.get("w").unwrap().to_f32(), expected);
 }
 
@@ -95,4 +95,16 @@ fn inputs_without_rows_are_refused() {
     assert!(e.contains("'x: f32[]' has no rows") && e.contains("accumulating.rs"), "{e}");
     let e = step.accumulate(0, None).build().map(|_| ()).unwrap_err().to_string();
     assert!(e.contains("0 micro-batches"), "{e}");
+}
+
+#[test]
+fn weights_that_are_all_zero_skip_the_step() {
+    let g = Graph::new();
+    let (x, w) = (g.input("x", F32, [2]), g.weight("w", Type::new(F32, [2]), Init::ONES));
+    let step = TrainStep::new(&(&x * &w).sum_all()).optimizer(Sgd::new(0.1)).accumulate(2, Some(&x));
+    let mut trainer = trainer(&step.build().unwrap(), 1);
+    assert!(trainer.step(&vector(&[0.0; 4])).unwrap().skipped());
+    assert_eq!(trainer.get("w").unwrap().to_f64(), [1.0, 1.0]);
+    assert!(!trainer.step(&vector(&[0.0, 0.0, 1.0, 3.0])).unwrap().skipped());
+    assert_eq!(trainer.get("w").unwrap().to_f32(), [1.0 - 0.1, 1.0 - 0.1 * 3.0]);
 }

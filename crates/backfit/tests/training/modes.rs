@@ -67,3 +67,29 @@ fn prediction_beside_training_sees_the_weights_at_once_and_disturbs_nothing() {
         assert!(alone.predict(&data).unwrap() == last, "{name}");
     }
 }
+
+/// Borders of convolutions, shares of pooled maxima, norm weights, causal masks: constants that derivatives bring along.
+fn constant_rich() -> TrainStep {
+    let g = Graph::new();
+    let (x, label) = (g.input("image", F32, [8, 81]), g.input("label", I32, [8]));
+    let h = nn::Conv2d::new("conv", 4, [3, 3]).padding([1, 1]).apply(&g, &x.reshape([8, 1, 9, 9]));
+    let h = nn::group_norm(&g, "gn", &h, 2).relu().max_pool2d([3, 3], [3, 3], [0, 0]);
+    let h = nn::TransformerBlock::new("block", 2, 8).causal(true).apply(&g, &h.reshape([8, 9, 4]));
+    let logits = nn::linear(&g, "out", &h.flatten(1), 10);
+    TrainStep::new(&logits.cross_entropy(&label)).optimizer(AdamW::new(1e-2))
+}
+
+#[test]
+fn constants_that_derivatives_bring_along_are_right_in_every_mode() {
+    let batches = batches_of(&small_digits(48), 8);
+    let run = |step: TrainStep, shuttle: bool| {
+        let mut trainer = start(&step.build().unwrap(), shuttle);
+        trainer.step_all(&batches).unwrap();
+        residents(&trainer)
+    };
+    let plain = run(constant_rich(), false);
+    assert!(run(constant_rich().unroll(3), false) == plain, "several at once");
+    assert!(run(constant_rich(), true) == plain, "shuttle");
+    assert!(run(constant_rich().accumulate(1, None).unroll(2), true) == plain, "micro-batches in shuttle mode");
+    assert!(run(constant_rich().optimizer_on_host(), false) == plain, "an optimizer on the host");
+}
