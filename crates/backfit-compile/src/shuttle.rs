@@ -1,8 +1,9 @@
 //! Shuttle mode: a resident store on the host, passed into a program and out of it at every run.
 
 use crate::pipeline::StageReport;
+use crate::precision;
 use crate::target::{Executable, FunctionReport, MemoryReport, Port, Program, Signature, Target};
-use backfit_ir::{Error, Literal, Problem, Role};
+use backfit_ir::{Error, FuncId, Literal, Problem, Role};
 
 /// A target on which nothing stays between runs: every resident tensor is an input of each function that reads it, and a
 /// result of each that updates it. For targets without memory of their own; and a baseline, with the same bits.
@@ -44,7 +45,11 @@ impl Target for Shuttle<'_> {
 
 /// The same program with the resident store as inputs and results, whose names begin with [`STATE`].
 fn pass(program: &Program) -> (Program, Vec<Port>) {
-    let mut program = program.clone();
+    // The policy tells how the store looks, and would not know it again among inputs.
+    let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
+    let (module, roots, _) = precision::apply(&program.module, &roots, &program.precision);
+    let functions = program.functions.iter().zip(roots).map(|((name, _), id)| (name.clone(), id)).collect();
+    let mut program = Program::new(module, functions);
     let mut store: Vec<Port> = Vec::new();
     for (_, id) in &program.functions {
         let function = &mut program.module.functions[id.index()];

@@ -2,7 +2,7 @@
 
 use crate::fingerprint::fingerprint;
 use crate::masking::unmasked_results;
-use backfit_compile::precision::Policy;
+use backfit_compile::precision::{Masters, Policy};
 use backfit_compile::target::{Executable, Port, Program, Signature, Target};
 use backfit_grad::TrainModule;
 use backfit_ir::{FuncId, Problem, Result, Role};
@@ -94,6 +94,7 @@ impl Entry {
 
 impl Compile for TrainModule {
     fn compile_with(&self, target: &dyn Target, precision: &Policy) -> Result<Compiled> {
+        check_masters(self, precision)?;
         let averaged = self.averaged.as_ref();
         let functions: [(&str, Option<FuncId>); 7] = [
             ("init", Some(self.init)),
@@ -127,6 +128,21 @@ impl Compile for TrainModule {
         compiled.initialise(0)?;
         Ok(compiled)
     }
+}
+
+/// Refuses modes in which weights would not be stored after every step as the policy has it.
+fn check_masters(module: &TrainModule, precision: &Policy) -> Result<()> {
+    let stored = precision.stores();
+    let what = match () {
+        () if stored == Masters::F32 => return Ok(()),
+        () if module.unrolled.is_some() => "several steps in one run of the program keep weights in f32 between them",
+        () if !module.on_host.is_empty() => "an optimizer on the host updates weights in f32",
+        () => return Ok(()),
+    };
+    let problem = Problem::new(format!("{what}, and the policy stores them otherwise"));
+    Err(problem
+        .help("store weights as f32: `policy.masters(Masters::F32)`; or take steps one by one, on the target")
+        .into())
 }
 
 impl Compiled {

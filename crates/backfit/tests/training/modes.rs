@@ -2,6 +2,7 @@
 
 use crate::models::{Scratch, batches_of, filled, noisy_step, residents, small_digits, trainer};
 use backfit::TrainModule;
+use backfit::precision::Masters;
 use backfit::prelude::*;
 
 /// A model for each mode, and whether it runs in shuttle mode. All take 16 rows.
@@ -92,4 +93,27 @@ fn constants_that_derivatives_bring_along_are_right_in_every_mode() {
     assert!(run(constant_rich(), true) == plain, "shuttle");
     assert!(run(constant_rich().accumulate(1, None).unroll(2), true) == plain, "micro-batches in shuttle mode");
     assert!(run(constant_rich().optimizer_on_host(), false) == plain, "an optimizer on the host");
+}
+
+#[test]
+fn shuttle_mode_keeps_weights_as_the_policy_stores_them_and_modes_that_cannot_refuse() {
+    let cpu = Cpu::default().threads(2);
+    let batches = batches_of(&small_digits(64), 16);
+    for policy in
+        [Policy::bf16(), Policy::bf16().masters(Masters::Stochastic), Policy::f32().masters(Masters::Compensated)]
+    {
+        let run = |target: &dyn Target| {
+            let model = noisy_step(16, false).build().unwrap();
+            let mut trainer = Trainer::new(model.compile_with(target, &policy).unwrap());
+            trainer.step_all(&batches).unwrap();
+            (residents(&trainer), trainer.predict(&small_digits(16)).unwrap())
+        };
+        assert!(run(&cpu) == run(&Shuttle::new(&cpu)), "{policy}");
+        let refused = |step: TrainStep| step.build().unwrap().compile_with(&cpu, &policy).err().map(|e| e.to_string());
+        let [unrolled, host] =
+            [noisy_step(16, false).unroll(2), noisy_step(16, false).optimizer_on_host()].map(refused);
+        if policy.stores() != Masters::F32 {
+            assert!(unrolled.unwrap().contains("several steps") && host.unwrap().contains("on the host"), "{policy}");
+        }
+    }
 }
