@@ -1,5 +1,6 @@
 //! Low-rank adaptation: training small corrections of frozen weights.
 
+use backfit_grad::Group;
 use backfit_ir::ops::{linear, lora_linear};
 use backfit_ir::{
     Attributes, FuncId, Function, Graph, Init, Literal, Op, Place, Problem, RNG_KEY, Result, Role, Tensor, Type,
@@ -113,7 +114,7 @@ impl Lora {
             };
             calls.filter_map(layer).collect()
         });
-        let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|l| fits(&self.pattern, &l.name));
+        let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|l| Group::fits(&self.pattern, &l.name));
         if fitting.is_empty() {
             let names: Vec<&str> = others.iter().map(|layer| layer.name.as_str()).collect();
             let problem = Problem::new(format!("no linear layer has a weight named '{}'", self.pattern));
@@ -141,17 +142,6 @@ impl Lora {
             g.parameter(&name, ty.with_shape(shape), Role::Weight { trainable: true }, Some(init))
         });
         [made.next(), made.next()].map(|factor| factor.expect("two factors"))
-    }
-}
-
-/// Whether a name fits a pattern, in which `*` stands for any characters and `?` for one.
-fn fits(pattern: &str, name: &str) -> bool {
-    let (mut left, mut rest) = (pattern.chars(), name.chars());
-    match left.next() {
-        None => name.is_empty(),
-        Some('*') => fits(left.as_str(), name) || rest.next().is_some() && fits(pattern, rest.as_str()),
-        Some('?') => rest.next().is_some() && fits(left.as_str(), rest.as_str()),
-        Some(c) => rest.next() == Some(c) && fits(left.as_str(), rest.as_str()),
     }
 }
 
