@@ -167,17 +167,23 @@ impl MultiHeadAttention {
     /// Queries, keys and values, `[B, heads, S, width]`.
     #[track_caller]
     fn projected(&self, g: &Graph, x: &Tensor, width: usize) -> [Tensor; 3] {
-        let project = |name: &str, heads: usize| {
-            let linear = NormalInit::linear(self.init, name, heads * width);
-            split(&linear.bias(self.bias).apply(g, x), width)
-        };
-        let normed = |name: &str, x: Tensor| match self.head_norm {
+        let q = self.normed(g, "q_norm", self.heads_of(g, "q", x, self.heads, width));
+        let k = self.normed(g, "k_norm", self.heads_of(g, "k", x, self.kv_heads, width));
+        [q, k, self.heads_of(g, "v", x, self.kv_heads, width)]
+    }
+
+    #[track_caller]
+    fn heads_of(&self, g: &Graph, name: &str, x: &Tensor, heads: usize, width: usize) -> Tensor {
+        let linear = NormalInit::linear(self.init, name, heads * width);
+        split(&linear.bias(self.bias).apply(g, x), width)
+    }
+
+    #[track_caller]
+    fn normed(&self, g: &Graph, name: &str, x: Tensor) -> Tensor {
+        match self.head_norm {
             Some(epsilon) => RmsNorm::new(name).epsilon(epsilon).apply(g, &x),
             None => x,
-        };
-        let q = normed("q_norm", project("q", self.heads));
-        let k = normed("k_norm", project("k", self.kv_heads));
-        [q, k, project("v", self.kv_heads)]
+        }
     }
 
     #[track_caller]
