@@ -15,37 +15,58 @@ fn numbers(array: &Array) -> Vec<f64> {
     }
 }
 
+/// What was compared.
+#[derive(Debug, Default)]
+struct Compared {
+    values: u64,
+    /// Results of nodes whose bounds are finite.
+    finite: u64,
+}
+
+/// Runs the last function of a module and compares every value on the way with its bounds.
+fn contained(module: &Module, inputs: &[Literal], options: Options, name: &str, compared: &mut Compared) {
+    let arguments: Vec<Array> = inputs.iter().map(Array::from_literal).collect();
+    let ranges: Vec<Interval> = arguments.iter().map(|a| Interval::of(numbers(a))).collect();
+    let bounds = bounds(module, last(module), &ranges);
+    let watch = &mut |moment: Moment| {
+        let Moment::Ran { function: of, node: index, results, .. } = moment else { return };
+        let node = &module.function(of).nodes[index];
+        for (&value, result) in node.results.iter().zip(results) {
+            let bound = bounds.of(of, value).expect("every function that runs was walked");
+            compared.finite += u64::from(bound.magnitude().is_finite());
+            for number in numbers(result) {
+                compared.values += 1;
+                let operator = node.op.name();
+                assert!(bound.contains(number), "{name}: {operator} {value} is {number:e}, not in {bound:?}\n{module}");
+            }
+        }
+    };
+    run_watched(module, last(module), &arguments, options, watch).unwrap();
+}
+
 #[test]
 fn bounds_contain_every_value_of_random_programs() {
-    let (mut checked, mut finite) = (0u64, 0u64);
+    let mut compared = Compared::default();
     for seed in 0..300 {
         let case = generate::case(seed);
-        let arguments: Vec<Array> = case.inputs.iter().map(Array::from_literal).collect();
-        let ranges: Vec<Interval> = arguments.iter().map(|a| Interval::of(numbers(a))).collect();
-        let id = last(&case.module);
-        let bounds = bounds(&case.module, id, &ranges);
         let options = Options { double: false, flush_subnormals: case.flush };
-        let watch = &mut |moment: Moment| {
-            let Moment::Ran { function: of, node: index, results, .. } = moment else { return };
-            let node = &case.module.function(of).nodes[index];
-            for (&value, result) in node.results.iter().zip(results) {
-                let bound = bounds.of(of, value).expect("every function that runs was walked");
-                finite += u64::from(bound.magnitude().is_finite());
-                for number in numbers(result) {
-                    checked += 1;
-                    let name = node.op.name();
-                    assert!(
-                        bound.contains(number),
-                        "seed {seed}: {name} {value} is {number:e}, not in {bound:?}\n{}",
-                        case.describe()
-                    );
-                }
-            }
-        };
-        run_watched(&case.module, id, &arguments, options, watch).unwrap();
+        contained(&case.module, &case.inputs, options, &format!("seed {seed}"), &mut compared);
     }
-    println!("{checked} values in bounds, {finite} values of nodes with finite bounds");
-    assert!(checked > 100_000 && finite > 1000);
+    println!("{compared:?}");
+    assert!(compared.values > 100_000 && compared.finite > 1000, "{compared:?}");
+}
+
+#[test]
+fn bounds_contain_every_value_of_every_operators_samples_in_every_dtype() {
+    let mut compared = Compared::default();
+    for case in backfit_suites::sample::cases() {
+        for flush_subnormals in [false, true] {
+            let options = Options { double: false, flush_subnormals };
+            contained(&case.module().unwrap(), &case.inputs, options, &case.name, &mut compared);
+        }
+    }
+    println!("{compared:?}");
+    assert!(compared.values > 100_000 && compared.finite > 10_000, "{compared:?}");
 }
 
 /// A graph of one input within ±`range`, with the bounds of its result.

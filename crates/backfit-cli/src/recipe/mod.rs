@@ -14,6 +14,7 @@ pub mod source;
 #[cfg(test)]
 mod tests;
 
+use backfit::precision::Masters;
 use backfit::{Error, Policy, Problem, Result};
 use data::Data;
 use model::{Kind, Loss, Model};
@@ -38,6 +39,9 @@ pub struct Recipe {
     /// The name of the precision policy: in which dtypes it is computed; f32 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
+    /// How weights are stored; as f32 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masters: Option<MastersName>,
     /// Parts in which a batch is taken, to save memory; 1 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulate: Option<usize>,
@@ -64,6 +68,16 @@ pub struct Recipe {
     /// What it runs on.
     #[serde(default)]
     pub target: Target,
+}
+
+/// How weights are stored, other than as f32.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MastersName {
+    /// As bf16, rounded at random.
+    Stochastic,
+    /// As bf16, with what rounding leaves beside it.
+    Compensated,
 }
 
 /// The table `[target]`.
@@ -208,7 +222,12 @@ impl Recipe {
 impl Loaded {
     /// The precision policy.
     pub fn policy(&self) -> Policy {
-        self.recipe.precision.as_deref().and_then(Policy::named).unwrap_or_default()
+        let policy = self.recipe.precision.as_deref().and_then(Policy::named).unwrap_or_default();
+        policy.masters(match self.recipe.masters {
+            None => Masters::F32,
+            Some(MastersName::Stochastic) => Masters::Stochastic,
+            Some(MastersName::Compensated) => Masters::Compensated,
+        })
     }
 
     /// A problem with the value of a key.

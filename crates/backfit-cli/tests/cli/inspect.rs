@@ -62,6 +62,8 @@ fn the_precision_policy_is_a_table_and_its_stage_shows_what_it_did() {
     let event = work.succeed(&["inspect", "iris", "--set", "precision=bf16", "--json"]).event("inspected");
     assert_eq!(event["precision"]["classes"]["contraction"], "bf16");
     assert_eq!(event["precision"]["classes"]["softmax"], "f32");
+    let said = work.succeed(&["inspect", "iris", "--set", "precision=bf16", "--set", "masters=stochastic"]);
+    assert!(said.stdout.contains("weights      bf16, stochastic rounding"), "{}", said.stdout);
     let text = |policy: &str| {
         let change = format!("precision={policy}");
         work.succeed(&["inspect", "iris", "--set", &change, "--stage", "precision", "--text"]).stdout
