@@ -1,8 +1,9 @@
 //! Values at which plain f16 gives infinities or NaN, and the engine's forms do not.
 
-use backfit_compile::precision::{Engine, Policy};
+use backfit_compile::precision::{Class, Compute, Engine, Policy};
 use backfit_cpu::Cpu;
 use backfit_ir::op::Monoid;
+use backfit_ir::ops::adam_update::{AdamUpdate, adam_update};
 use backfit_ir::ops::definition::values;
 use backfit_ir::{DType, Graph, Literal, Tensor, Type};
 use backfit_suites::compare::{distance, on_cpu, on_cpu_in};
@@ -91,6 +92,74 @@ fn running_sums_are_those_of_f64_in_every_direction() {
         let found = on_cpu_in(&cpu, &Policy::f16_engine(), &module, &[argument]).unwrap();
         assert!(distance(&found[0], &exact[0]) < 1e-3);
     }
+}
+
+/// Adam's weight, mean and mean square after steps on these gradients, in f64.
+fn adam(gradients: &[Vec<f64>], decay: f64, decoupled: bool) -> Vec<[f64; 3]> {
+    let (rate, beta1, beta2, epsilon): (f64, f64, f64, f64) = (1e-2, 0.9, 0.999, 1e-8);
+    let mut state = vec![[0.5, 0.0, 0.0]; gradients[0].len()];
+    for (step, gradients) in gradients.iter().enumerate() {
+        let [c1, c2] = [beta1, beta2].map(|beta| 1.0 - beta.powi(step as i32 + 1));
+        for ([w, m, v], g) in state.iter_mut().zip(gradients) {
+            let g = if decoupled { *g } else { g + decay * *w };
+            if decoupled {
+                *w *= 1.0 - rate * decay;
+            }
+            *m = beta1 * *m + (1.0 - beta1) * g;
+            *v = beta2 * *v + (1.0 - beta2) * g * g;
+            *w -= rate * (*m / c1) / ((*v / c2).sqrt() + epsilon);
+        }
+    }
+    state
+}
+
+#[test]
+fn adam_in_f16_follows_adam_in_f64() {
+    // Squares of the smallest of these gradients vanish in f16, those of the largest overflow.
+    let sizes: Vec<f64> = [1e-3, 1e-2, 0.3, 20.0, 1e3].iter().flat_map(|s| [*s; 8]).collect();
+    let noise = values::uniform(40 * 30, -0.5, 1.5, 3);
+    let gradients: Vec<Vec<f64>> =
+        noise.chunks(40).map(|noise| noise.iter().zip(&sizes).map(|(n, s)| n * s).collect()).collect();
+    for (decay, decoupled) in [(0.0, false), (0.01, true)] {
+        let g = Graph::new();
+        let tensors = ["w", "m", "v", "g"].map(|name| g.input(name, DType::F32, [40]));
+        let scalars = ["lr", "c1", "c2"].map(|name| g.input(name, DType::F32, [] as [usize; 0]));
+        let [w, m, v, gradient] = &tensors;
+        let rule = AdamUpdate { weight_decay: decay, decoupled, ..AdamUpdate::default() };
+        let new = adam_update(w, m, v, gradient, scalars.each_ref(), rule);
+        new.iter().enumerate().for_each(|(i, new)| g.result(&format!("y{i}"), new));
+        let module = g.finish().unwrap();
+        let vector = |values: &[f64]| Literal::from_f64(Type::new(DType::F32, [40]), values);
+        let mut state = vec![vector(&[0.5; 40]), vector(&[0.0; 40]), vector(&[0.0; 40])];
+        let policy = Policy::f16_engine().with(Class::Update, Compute::F16);
+        for (step, gradients) in gradients.iter().enumerate() {
+            let [c1, c2] = [0.9f64, 0.999].map(|beta| 1.0 - beta.powi(step as i32 + 1));
+            let scalars = [1e-2, c1, c2].map(|v| Literal::scalar(DType::F32, v));
+            let inputs = [&state[..], &[vector(gradients)], &scalars].concat();
+            state = on_cpu_in(&Cpu::default().threads(1), &policy, &module, &inputs).unwrap();
+        }
+        let exact = adam(&gradients, decay, decoupled);
+        for (i, exact) in exact.iter().enumerate() {
+            let [w, v] = [0, 2].map(|part| state[part].to_f64()[i]);
+            let moved = (exact[0] - 0.5).abs();
+            assert!((w - exact[0]).abs() < 0.08 * moved + 2e-3, "weight {i}: {w} instead of {}", exact[0]);
+            assert!((v.sqrt() / exact[2].sqrt() - 1.0).abs() < 0.03, "square {i}: {v} instead of {}", exact[2]);
+        }
+    }
+}
+
+#[test]
+fn adam_where_gradients_are_zero() {
+    // m, v, g; the update's direction with the epsilon of 1e-8.
+    let naive = |x: &[Tensor]| &x[0] / &((&x[1] * 0.999 + &x[2] * &x[2] * 0.001).sqrt() + 1e-8);
+    let zeros: &[(&[usize], Vec<f64>)] = &[(&[2], vec![0.0; 2]), (&[2], vec![0.0; 2]), (&[2], vec![0.0; 2])];
+    assert!(run(&Policy::f32(), DType::F16, zeros, naive).iter().all(|v| v.is_nan()));
+    let update = |x: &[Tensor]| {
+        let one = x[0].graph().scalar(DType::F32, 0.1);
+        adam_update(&x[0], &x[0], &x[1], &x[2], [&one, &one, &one], AdamUpdate::default()).remove(0)
+    };
+    let policy = Policy::f16_engine().with(Class::Update, Compute::F16);
+    assert_eq!(run(&policy, DType::F32, zeros, update), [0.0; 2]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Training under policies.
 
-use backfit::precision::Masters;
+use backfit::precision::{Class, Compute, Masters};
 use backfit::prelude::*;
 use backfit::{Result, TrainModule};
 
@@ -30,7 +30,8 @@ fn digits_are_learned_as_well_as_in_f32() {
     assert!(declared > 0.8, "{declared}");
     let named = Policy::NAMES.into_iter().skip(1).filter_map(Policy::named);
     let stored = [Masters::Stochastic, Masters::Compensated].map(|masters| Policy::bf16().masters(masters));
-    for policy in named.chain(stored) {
+    let on_engine = Policy::f16_engine().with(Class::Update, Compute::F16);
+    for policy in named.chain(stored).chain([on_engine]) {
         let found = accuracy(&policy);
         println!("{found} with {policy}");
         assert!((found - declared).abs() <= 0.02, "{found} instead of {declared} with {policy}");

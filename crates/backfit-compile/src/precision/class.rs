@@ -17,7 +17,8 @@ pub enum Class {
     Softmax,
     /// Losses and metrics.
     Loss,
-    /// What the training step appends to the gradients: guard, clipping, updates, counters.
+    /// What the training step appends to the gradients: guard, clipping, updates, counters. It is computed in f32, whatever a
+    /// policy says, but for Adam on an f16 engine.
     Update,
     /// Random numbers.
     Random,

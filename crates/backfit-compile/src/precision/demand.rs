@@ -62,7 +62,9 @@ pub fn treatment(f: &Function, node: &Node, fixed: &[bool], policy: &Policy) -> 
     if other_floats || !all().any(|d| d == DType::F32) || as_made {
         return Treatment::Declared;
     }
-    let compute = policy.compute(Class::of(node), &node.scope);
+    let class = Class::of(node);
+    // But for an update that an engine has a form for, what is done to gradients and weights is f32.
+    let compute = if class == Class::Update { Compute::F32 } else { policy.compute(class, &node.scope) };
     match &node.op {
         Op::Constant(_)
         | Op::Iota { .. }

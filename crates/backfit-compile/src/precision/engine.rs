@@ -7,29 +7,40 @@
 //! * A number that is added, or bounds from below, and is smaller than the smallest normal f16, 2⁻¹⁴, becomes that: such
 //!   numbers guard divisions.
 //!
+//! * Adam, where a policy has updates in f16 (`adam.rs`).
+//!
 //! Windows and scattered sums stay narrow.
 
+use super::adam;
 use super::class::Class;
 use super::demand::{Treatment, treatment};
 use super::narrow::Narrower;
 use super::policy::Compute;
 use backfit_ir::op::{Binary, Monoid, Unary};
+use backfit_ir::ops::adam_update::AdamUpdate;
 use backfit_ir::ops::dot_general::DotGeneral;
 use backfit_ir::ops::norm::RowNorm;
-use backfit_ir::{DType, Literal, Node, Op, Type, ValueId};
+use backfit_ir::{Composite, DType, Literal, Node, Op, Type, ValueId};
 
 /// The smallest normal f16.
-const SMALLEST: f64 = 1.0 / 16384.0;
+pub(super) const SMALLEST: f64 = 1.0 / 16384.0;
 
 /// Running sums over longer axes stay narrow: the triangle would not be small.
 const LONGEST_TRIANGLE: usize = 1024;
 
+/// Whether a composite stays whole because it has a form of its own here.
+pub(super) fn has_own_form(composite: &Composite, operands: usize) -> bool {
+    RowNorm::of(composite, operands).is_some() || AdamUpdate::of(composite).is_some()
+}
+
 /// Rewrites a node that has another form on an engine; whether it did.
 pub(super) fn rewrite(n: &mut Narrower, node: &Node) -> bool {
     if let Op::Call(callee) = node.op {
-        let composite = n.module.function(callee).composite.as_ref();
-        let form = composite.and_then(|composite| RowNorm::of(composite, node.operands.len()));
-        return form.is_some_and(|form| norm(n, node, form));
+        let Some(composite) = &n.module.function(callee).composite else { return false };
+        if let Some(form) = RowNorm::of(composite, node.operands.len()) {
+            return norm(n, node, form);
+        }
+        return AdamUpdate::of(composite).is_some_and(|rule| adam::rewrite(n, node, rule));
     }
     if treatment(n.old, node, &n.fixed, n.policy) != Treatment::Computes(Compute::F16) {
         return false;

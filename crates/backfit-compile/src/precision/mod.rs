@@ -12,9 +12,11 @@
 //! | [`narrow`] | the rewriting of a function |
 //! | [`contraction`] | products and convolutions; three-way splits |
 //! | [`engine`] | forms for an engine that stores nothing but f16 |
+//! | `adam` | Adam in f16 |
 //! | `masters` | weights stored as bf16 |
 //! | [`ports`] | narrow values through calls and loops |
 
+mod adam;
 pub mod class;
 pub mod contraction;
 pub mod demand;

@@ -9,7 +9,6 @@ use super::demand::{Demand, Demands, Treatment, fixed_values, treatment};
 use super::engine;
 use super::policy::Policy;
 use backfit_ir::graph::FunctionResult;
-use backfit_ir::ops::norm::RowNorm;
 use backfit_ir::rewrite::Rewriter;
 use backfit_ir::{DType, Function, Literal, Module, Node, Op, Type, ValueId};
 use std::collections::HashMap;
@@ -17,8 +16,9 @@ use std::collections::HashMap;
 /// Whether a composite is left as it is, because what it does is computed in f32 everywhere, or the engine has its own form.
 pub fn stays_whole(policy: &Policy, f: &Function) -> bool {
     let Some(composite) = &f.composite else { return false };
-    let engine = policy.engine().is_some() && RowNorm::of(composite, f.params.len()).is_some();
-    engine || Class::of_composite(&composite.name).is_some_and(|class| policy.is_wide(class))
+    let engine = policy.engine().is_some() && engine::has_own_form(composite, f.params.len());
+    let wide = |class| class == Class::Update || policy.is_wide(class);
+    engine || Class::of_composite(&composite.name).is_some_and(wide)
 }
 
 /// The function in the dtypes of the policy, and how many casts that took.

@@ -5,10 +5,11 @@
 //! where bias_correctionᵢ = 1 − βᵢᵗ at step t = 1, 2, …. Shapes and dtypes as in [`super::update`]. Results: w, m, v.
 
 use super::composite::{accepted, epsilon, number};
-use super::definition::{Body, Composite, Derivative, Kind, OpDef, Sample, Tolerance, values};
+use super::definition::{self, Body, Derivative, Kind, OpDef, Sample, Tolerance, values};
 use super::update::{self, regularised};
 use crate::attributes::Attributes;
 use crate::builder::Tensor;
+use crate::graph::Composite;
 use crate::shape::Type;
 
 /// The constants of [`adam_update`].
@@ -30,6 +31,13 @@ impl Default for AdamUpdate {
     /// PyTorch's: 0.9, 0.999, 1e-8, no decay.
     fn default() -> Self {
         AdamUpdate { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weight_decay: 0.0, decoupled: false }
+    }
+}
+
+impl AdamUpdate {
+    /// The update that a composite is; `None` for any other composite. Targets and policies may compute it in a form of their own.
+    pub fn of(composite: &Composite) -> Option<AdamUpdate> {
+        (composite.name == DEF.name).then(|| parse(&composite.attributes).ok()).flatten()
     }
 }
 
@@ -88,7 +96,7 @@ fn body(b: &Body) -> Vec<Tensor> {
 pub static DEF: OpDef = OpDef {
     name: "adam_update",
     formula: "w ← w − lr / bias_correction1 · m / (√v / √bias_correction2 + ε)",
-    kind: Kind::Composite(Composite { results: 3, check, body, inference: None }),
+    kind: Kind::Composite(definition::Composite { results: 3, check, body, inference: None }),
     derivative: Derivative::Body,
     tolerance: Tolerance::Norm(16.0),
     onnx: &[],
