@@ -5,7 +5,9 @@ use backfit_cpu::Cpu;
 use backfit_grad::gradients;
 use backfit_ir::{DType, Literal, Module, Tensor};
 use backfit_suites::compare::{distance, on_cpu, on_cpu_in};
+use backfit_suites::oracle::file::json;
 use backfit_suites::oracle::models::{Model, models};
+use serde_json::Value;
 
 /// Loss, logits and all gradients by their names in the oracle, as a module that returns them in this order.
 fn module(model: &Model) -> (Module, Vec<Literal>, Vec<String>) {
@@ -62,6 +64,24 @@ fn by_three_way_splits_gradients_are_as_near_to_jax_as_in_f32() {
 #[test]
 fn on_an_f16_engine_gradients_are_those_of_jax_in_f32_but_for_half_a_percent() {
     compare(&Policy::f16_engine(), 5e-3, 2e-2);
+}
+
+#[test]
+fn half_precision_rounds_where_numpy_does() {
+    let model = models().into_iter().find(|m| m.name == "mlp").unwrap();
+    let (module, arguments, names) = module(&model);
+    let rows = json("half.json");
+    for (policy, tolerance) in [(Policy::bf16(), 1e-5), (Policy::f16(), 1e-5)] {
+        let found = on_cpu_in(&Cpu::default().threads(2), &policy, &module, &arguments).unwrap();
+        for (name, found) in names.iter().zip(&found) {
+            let fits = |row: &&Value| row["policy"] == policy.name() && row["name"] == name.as_str();
+            let row = rows["results"].as_array().unwrap().iter().find(fits).unwrap_or_else(|| panic!("{name}"));
+            let expected: Vec<f64> = row["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+            let error = distance(found, &Literal::from_f64(found.ty().clone(), &expected));
+            println!("{} {name}: {error:.1e}", policy.name());
+            assert!(error <= tolerance, "{}: {name} is off by {error:e}", policy.name());
+        }
+    }
 }
 
 #[test]
