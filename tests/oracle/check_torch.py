@@ -251,7 +251,13 @@ def llama(p, ids):
 def optimizer(params, config):
     settings = {k: v for k, v in config.items() if k not in ("rule", "decoupled")}
     rule = "adamw" if config.get("decoupled") else config["rule"]
-    make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}[rule]
+    make = {
+        "sgd": torch.optim.SGD,
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "rmsprop": torch.optim.RMSprop,
+        "adafactor": torch.optim.Adafactor,
+    }[rule]
     return make(params, **({"weight_decay": 0.0} | settings))
 
 
@@ -295,19 +301,46 @@ def check_models():
     return worst
 
 
+def lion(row):
+    """PyTorch has no Lion: optax, where it is installed."""
+    try:
+        import jax
+        import optax
+    except ModuleNotFoundError:
+        print(f"{row['name']} is not compared: optax is missing")
+        return 0.0
+    jax.config.update("jax_enable_x64", True)
+    b1, b2 = row["config"]["betas"]
+    rule = optax.lion(row["config"]["lr"], b1, b2, weight_decay=row["config"].get("weight_decay", 0.0))
+    p, worst = jax.numpy.asarray(row["start"]), 0.0
+    state = rule.init(p)
+    for grad, want in zip(row["grads"], row["steps"]):
+        updates, state = rule.update(jax.numpy.asarray(grad), state, p)
+        p = optax.apply_updates(p, updates)
+        worst = max(worst, difference(want["param"], tensor(np.array(p))), difference(want["m"], tensor(np.array(state[0].mu))))
+    return worst
+
+
 def check_optimizers():
     worst = collections.Counter()
-    names = {"momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq", "mean": "grad_avg"}
+    names = {
+        "momentum": "momentum_buffer", "m": "exp_avg", "v": "exp_avg_sq", "mean": "grad_avg", "row": "row_var", "column": "col_var",
+    }
     for row in json.loads((HERE / "optimizers.json").read_text())["sequences"]:
-        p = tensor(row["start"]).requires_grad_()
+        if row["config"]["rule"] == "lion":
+            worst[row["name"]] = lion(row)
+            continue
+        shape = row.get("shape", [4])
+        p = tensor(row["start"]).reshape(shape).requires_grad_()
         rule = optimizer([p], row["config"])
         for grad, want in zip(row["grads"], row["steps"]):
-            p.grad = tensor(grad)
+            p.grad = tensor(grad).reshape(shape)
             rule.step()
             state = rule.state[p]
             for k, v in want.items():
-                name = "square_avg" if k == "v" and "square_avg" in state else names.get(k)
-                d = difference(v, p.detach() if k == "param" else state[name])
+                squares = [n for n in ("square_avg", "variance") if k == "v" and n in state]
+                name = squares[0] if squares else names.get(k)
+                d = difference(v, (p.detach() if k == "param" else state[name]).flatten())
                 worst[row["name"]] = max(worst[row["name"]], d)
     print(f"optimizers: {len(worst)} sequences; largest: {max(worst.values()):.1e}")
     return worst

@@ -249,7 +249,13 @@ fn optimized(step: TrainStep, table: &Optimizer) -> TrainStep {
         }
         OptimizerName::RmsProp => {
             let rule = RmsProp::new(rate).alpha(table.alpha.unwrap_or(0.99)).epsilon(epsilon).momentum(momentum);
-            step.optimizer(rule.weight_decay(decay.unwrap_or(0.0)))
+            let rule = rule.weight_decay(decay.unwrap_or(0.0));
+            step.optimizer(if table.centered == Some(true) { rule.centered() } else { rule })
         }
+        OptimizerName::Lion => {
+            let [beta1, beta2] = table.betas.unwrap_or([0.9, 0.99]);
+            step.optimizer(Lion::new(rate).betas(beta1, beta2).weight_decay(decay.unwrap_or(0.0)))
+        }
+        OptimizerName::Adafactor => step.optimizer(Adafactor::new(rate).weight_decay(decay.unwrap_or(0.0))),
     }
 }

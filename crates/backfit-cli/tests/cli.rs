@@ -8,6 +8,8 @@ mod export;
 mod files;
 #[path = "cli/inspect.rs"]
 mod inspect;
+#[path = "cli/optimizers.rs"]
+mod optimizers;
 #[path = "cli/predict.rs"]
 mod predict;
 #[path = "cli/resume.rs"]

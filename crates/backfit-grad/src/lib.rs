@@ -16,7 +16,10 @@ mod variants;
 
 pub use check::{CheckReport, Disagreement, check_outputs, grad_check};
 pub use host::{HostUpdate, HostWeight};
-pub use optimizer::{Adam, AdamW, Optimizer, RmsProp, Sgd, Updated};
+pub use optimizer::{
+    Adafactor, Adam, AdamW, Lion, Optimizer, RmsProp, Sgd, Updated, adafactor_step, adam_step, adamw_step, lion_step,
+    optimizer_step, rmsprop_step, sgd_step,
+};
 pub use reverse::{Request, gradients, vjp};
 pub use step::{
     Averaged, Clip, FINITE, GOOD_STEPS, Group, LOSS, LOSS_SCALE, LossScale, Resident, SCALE, TrainModule, TrainStep,

@@ -58,8 +58,8 @@ pub use backfit_compile::shuttle::Shuttle;
 pub use backfit_compile::target::{Executable, Program, Target};
 pub use backfit_cpu::Cpu;
 pub use backfit_grad::{
-    Adam, AdamW, Clip, Group, LossScale, Optimizer, RmsProp, Sgd, Tap, TapReport, TrainModule, TrainStep, Updated,
-    grad_check, gradients,
+    Adafactor, Adam, AdamW, Clip, Group, Lion, LossScale, Optimizer, RmsProp, Sgd, Tap, TapReport, TrainModule,
+    TrainStep, Updated, grad_check, gradients,
 };
 pub use backfit_ir::{
     Attributes, DType, Dim, Error, Graph, Init, Literal, Module, OpDef, Place, Problem, Result, Shape, Taps, Tensor,

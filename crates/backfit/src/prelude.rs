@@ -1,9 +1,9 @@
 //! Everything that a training script uses: `use backfit::prelude::*;`.
 
 pub use crate::{
-    Adam, AdamW, Batch, Batches, Checkpoints, Clip, Compile, Cpu, DType, Dataset, Event, FitOptions, Graph, Group,
-    Init, Literal, Lora, LossScale, Monitor, Normalizer, Policy, RmsProp, Schedule, Sgd, Shuttle, Source, Stopped,
-    Taps, Target, Tensor, TrainStep, Trainer, Type, datasets, nn,
+    Adafactor, Adam, AdamW, Batch, Batches, Checkpoints, Clip, Compile, Cpu, DType, Dataset, Event, FitOptions, Graph,
+    Group, Init, Lion, Literal, Lora, LossScale, Monitor, Normalizer, Policy, RmsProp, Schedule, Sgd, Shuttle, Source,
+    Stopped, Taps, Target, Tensor, TrainStep, Trainer, Type, datasets, nn,
 };
 pub use backfit_ir::ops::conv_transpose2d::ConvTranspose2d;
 pub use backfit_ir::ops::conv2d::Conv2d;

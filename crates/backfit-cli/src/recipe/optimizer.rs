@@ -21,7 +21,10 @@ pub struct Optimizer {
     /// The look-ahead of `sgd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nesterov: Option<bool>,
-    /// β₁ and β₂ of `adam` and `adamw`.
+    /// Divides by the deviation of gradients instead of their root mean square, of `rmsprop`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub centered: Option<bool>,
+    /// β₁ and β₂ of `adam`, `adamw` and `lion`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub betas: Option<[f64; 2]>,
     /// ε of `adam`, `adamw` and `rmsprop`.
@@ -79,6 +82,8 @@ pub enum OptimizerName {
     AdamW,
     #[serde(rename = "rmsprop")]
     RmsProp,
+    Lion,
+    Adafactor,
 }
 
 /// The table `[schedule]`. A schedule that ends does so at the end of the last epoch.
@@ -87,7 +92,7 @@ pub enum OptimizerName {
 pub struct Schedule {
     /// Which.
     pub name: ScheduleName,
-    /// Steps on the way up, of `warmup_cosine`.
+    /// Steps on the way up, of `warmup` and `warmup_cosine`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup: Option<u64>,
     /// The learning rate at the end, of `linear`, `cosine` and `warmup_cosine`.
@@ -99,6 +104,9 @@ pub struct Schedule {
     /// The factor of `step` and `exponential`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
+    /// The share of the steps on the way up, of `one_cycle`; 0.3 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
 }
 
 /// A schedule.
@@ -111,7 +119,9 @@ pub enum ScheduleName {
     Exponential,
     Linear,
     Cosine,
+    Warmup,
     WarmupCosine,
+    OneCycle,
 }
 
 /// The table `[early_stop]`.
@@ -136,26 +146,32 @@ fn sound(value: f64) -> bool {
 impl Optimizer {
     /// Checks every value.
     pub fn check(&self, c: &mut Checks) {
-        use OptimizerName::{Adam, AdamW, RmsProp, Sgd};
+        use OptimizerName::{Adafactor, Adam, AdamW, Lion, RmsProp, Sgd};
         let rate = self.learning_rate;
         let key = "optimizer.learning_rate";
         let positive = rate.is_finite() && rate > 0.0;
         c.require(positive, key, format_args!("{rate} is not a positive number"), "give a rate such as 0.001");
-        let (is_adam, help) = (matches!(self.name, Adam | AdamW), "remove it, or choose another optimizer.name");
-        if is_adam {
+        let (name, by, help) = (self.name, "this optimizer", "remove it, or choose another optimizer.name");
+        if matches!(name, Adam | AdamW) {
             c.unused(&self.momentum, "optimizer.momentum", "adam", "set optimizer.betas instead");
-        } else {
-            c.unused(&self.betas, "optimizer.betas", "this optimizer", help);
+        } else if !matches!(name, Sgd | RmsProp) {
+            c.unused(&self.momentum, "optimizer.momentum", by, help);
         }
-        if self.name != Sgd {
-            c.unused(&self.nesterov, "optimizer.nesterov", "this optimizer", help);
-        } else {
-            c.unused(&self.epsilon, "optimizer.epsilon", "sgd", help);
+        if !matches!(name, Adam | AdamW | Lion) {
+            c.unused(&self.betas, "optimizer.betas", by, help);
+        }
+        if matches!(name, Sgd | Lion | Adafactor) {
+            c.unused(&self.epsilon, "optimizer.epsilon", by, help);
+        }
+        if name == Sgd {
             let moves = self.nesterov != Some(true) || self.momentum.is_some_and(|m| m > 0.0);
             c.require(moves, "optimizer.nesterov", "it needs a momentum", "set optimizer.momentum, such as 0.9");
+        } else {
+            c.unused(&self.nesterov, "optimizer.nesterov", by, help);
         }
-        if self.name != RmsProp {
-            c.unused(&self.alpha, "optimizer.alpha", "this optimizer", help);
+        if name != RmsProp {
+            c.unused(&self.alpha, "optimizer.alpha", by, help);
+            c.unused(&self.centered, "optimizer.centered", by, help);
         }
         let shares = [
             ("optimizer.momentum", self.momentum.is_none_or(|v| (0.0..1.0).contains(&v))),
@@ -218,13 +234,18 @@ impl LossScale {
 impl Schedule {
     /// Checks every value.
     pub fn check(&self, c: &mut Checks) {
-        use ScheduleName::{Cosine, Exponential, Linear, Step, WarmupCosine};
+        use ScheduleName::{Cosine, Exponential, Linear, OneCycle, Step, Warmup, WarmupCosine};
         let (by, help) = ("this schedule", "remove it, or choose another schedule.name");
-        if self.name != WarmupCosine {
-            c.unused(&self.warmup, "schedule.warmup", by, help);
+        if matches!(self.name, Warmup | WarmupCosine) {
+            c.require(self.warmup.is_some(), "schedule.warmup", "this schedule needs it", "give a number of steps");
         } else {
-            c.require(self.warmup.is_some(), "schedule.warmup", "warmup_cosine needs it", "give a number of steps");
+            c.unused(&self.warmup, "schedule.warmup", by, help);
         }
+        if self.name != OneCycle {
+            c.unused(&self.share, "schedule.share", by, help);
+        }
+        let share = self.share.is_none_or(|share| (0.0..=1.0).contains(&share));
+        c.require(share, "schedule.share", "it must be between 0 and 1", "give a share such as 0.3");
         if !matches!(self.name, Linear | Cosine | WarmupCosine) {
             c.unused(&self.min, "schedule.min", by, help);
         }
@@ -253,6 +274,8 @@ impl Schedule {
             ScheduleName::Exponential => S::Exponential { gamma },
             ScheduleName::Linear => S::Linear { total, min },
             ScheduleName::Cosine => S::Cosine { total, min },
+            ScheduleName::Warmup => S::Warmup { warmup: self.warmup.unwrap_or(0) },
+            ScheduleName::OneCycle => S::OneCycle { total, share: self.share.unwrap_or(0.3) },
             ScheduleName::WarmupCosine => S::WarmupCosine { warmup: self.warmup.unwrap_or(0), total, min },
         }
     }

@@ -37,6 +37,8 @@ fn a_wrong_change_names_the_option() {
         ("epochs=-1", "epochs"),
         ("model.dropout=1.0", "below 1"),
         ("model.layers=[0]", "every width"),
+        ("optimizer.centered=true", "no meaning for this optimizer"),
+        ("schedule.share=0.2", "no meaning for this schedule"),
         ("early_stop.patience=0", "no patience"),
         ("target.threads=0", "0 threads"),
         ("accumulate=0", "0 parts"),

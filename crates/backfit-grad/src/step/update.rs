@@ -125,9 +125,10 @@ impl Update<'_> {
 /// The optimizer's state of a weight.
 fn slots(graph: &Graph, name: &str, weight: &Tensor, optimizer: &dyn Optimizer) -> Vec<Tensor> {
     let slot = |slot: &&str| {
-        graph.parameter(&format!("optimizer.{slot}.{name}"), weight.ty().clone(), Role::State, Some(Init::ZEROS))
+        let ty = optimizer.slot_type(slot, weight.ty())?;
+        Some(graph.parameter(&format!("optimizer.{slot}.{name}"), ty, Role::State, Some(Init::ZEROS)))
     };
-    optimizer.slots().iter().map(slot).collect()
+    optimizer.slots().iter().filter_map(slot).collect()
 }
 
 fn all_finite<'t>(graph: &Graph, tensors: impl Iterator<Item = &'t Tensor>) -> Tensor {

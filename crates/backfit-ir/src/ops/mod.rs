@@ -49,7 +49,7 @@ ops! {
     /// Losses and metrics.
     softmax_cross_entropy cross_entropy binary_cross_entropy_with_logits mse l1 huber accuracy
     /// Optimizers.
-    sgd_update adam_update rmsprop_update global_norm clip_by_global_norm
+    sgd_update adam_update rmsprop_update lion_update adafactor_update global_norm clip_by_global_norm
 }
 
 /// The definition with this name.
