@@ -1,5 +1,6 @@
 //! Exported models in onnxruntime: every operator in every dtype, and whole training steps.
 
+mod beyond_samples;
 mod loops;
 mod operators;
 mod steps;

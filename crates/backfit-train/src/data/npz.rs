@@ -296,6 +296,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_read() {
+        let file = std::env::temp_dir().join(format!("backfit-npz-{}.npz", std::process::id()));
+        let array = |dtype: DType| Literal::from_i64(Type::new(dtype, [2, 3]), &[0, 1, 1, 0, 1, 0]);
+        let numpy = DType::COMPUTED.into_iter().filter(|dtype| *dtype != DType::BF16);
+        let mut arrays: Vec<(String, Literal)> = numpy.map(|dtype| (dtype.to_string(), array(dtype))).collect();
+        arrays.push(("scalar".to_owned(), Literal::scalar(DType::F32, 0.5)));
+        arrays.push(("nothing".to_owned(), Literal::zeros(Type::new(DType::F64, [0, 4]))));
+        write_npz(&file, arrays.iter().map(|(name, array)| (name.as_str(), array))).unwrap();
+        assert_eq!(decode_npz(open(&file).unwrap(), &file).unwrap(), arrays);
+        let half = Literal::from_f64(Type::new(DType::BF16, [1]), &[1.5]);
+        write_npz(&file, [("half", &half)]).unwrap();
+        let read = decode_npz(open(&file).unwrap(), &file).unwrap();
+        assert_eq!((read[0].1.ty().dtype, read[0].1.bytes()), (DType::U16, half.bytes()));
+        let packed = Literal::zeros(Type::new(DType::U4, [2]));
+        assert!(write_npz(&file, [("packed", &packed)]).unwrap_err().to_string().contains("NumPy has no u4"));
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
     fn every_dtype_of_numpy_with_a_counterpart_is_read_in_both_byte_orders() {
         let cases = [
             ("f8", DType::F64),
