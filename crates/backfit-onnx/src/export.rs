@@ -54,9 +54,9 @@ impl Model {
 /// Writes every function of a program as a model.
 ///
 /// Inputs are those of the function, then the resident tensors that it reads, under their names. Outputs are the results,
-/// then the new values of resident tensors, under their names with `.new` after them; a name that is taken gets a number. The model's metadata says what is what:
-/// `role:NAME` is `input`, `hyper`, `weight`, `frozen` or `state` for every input, and `updates:OUTPUT` names the input that
-/// an output is the next value of. Whoever trains feeds these back.
+/// then the new values of resident tensors, under their names with `.new` after them; a name that is taken gets a number.
+/// The model's metadata says what is what: `role:NAME` is `input`, `hyper`, `weight`, `frozen` or `state` for every input,
+/// and `updates:OUTPUT` names the resident tensor that an output is the next value of. Whoever trains feeds these back.
 ///
 /// ```
 /// use backfit_compile::target::Program;

@@ -58,7 +58,7 @@ pub fn check(case: &Case) -> Result<Compared, String> {
                 ));
             }
         }
-        compare(case, &inputs, &found, &mut compared).map_err(|why| format!("run {round}: {why}"))?;
+        compare(case, &inputs, &found, true, &mut compared).map_err(|why| format!("run {round}: {why}"))?;
         for (result, value) in f.results.iter().zip(found) {
             if let Some(param) = result.alias {
                 inputs[param] = value;
@@ -110,8 +110,17 @@ fn run_on(executable: &mut CpuExecutable, f: &Function, inputs: &[Literal]) -> R
     Ok(results)
 }
 
-/// Compares results with the interpreter's.
-fn compare(case: &Case, inputs: &[Literal], found: &[Literal], compared: &mut Compared) -> Result<(), String> {
+/// Compares results with the interpreter's; −0 is as good as 0 where their signs do not count.
+///
+/// # Errors
+/// The first difference in words.
+pub fn compare(
+    case: &Case,
+    inputs: &[Literal],
+    found: &[Literal],
+    signed_zeros: bool,
+    compared: &mut Compared,
+) -> Result<(), String> {
     let module = &case.module;
     let rounding = Options { double: false, flush_subnormals: case.flush };
     let id = last(module);
@@ -130,7 +139,8 @@ fn compare(case: &Case, inputs: &[Literal], found: &[Literal], compared: &mut Co
         let (have, want) = (Array::from_literal(&found[at]), &expected[at]);
         let spread = |i: usize| others.iter().map(|o| distance(want, &o[at], i)).fold(0.0, f64::max);
         for i in 0..want.len() {
-            let off = distance(want, &have, i);
+            let zeros = !signed_zeros && number(want, i) == 0.0 && number(&have, i) == 0.0;
+            let off = if zeros { 0.0 } else { distance(want, &have, i) };
             let wrong = if exact[result.value.index()] {
                 compared.exact += 1;
                 off != 0.0

@@ -3,4 +3,5 @@
 mod beyond_samples;
 mod loops;
 mod operators;
+mod random_programs;
 mod steps;

@@ -128,6 +128,9 @@ impl Builder {
 
     /// The elements in opposite order along axes.
     pub fn reverse(&mut self, x: &Val, axes: &[usize]) -> Val {
+        if axes.is_empty() {
+            return x.clone();
+        }
         let same = |v: i64| vec![v; axes.len()];
         let (starts, ends, steps) = (self.list(&same(-1)), self.list(&same(i64::MIN + 1)), self.list(&same(-1)));
         let axes = self.list(&dims(axes));

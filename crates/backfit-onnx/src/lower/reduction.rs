@@ -27,8 +27,9 @@ pub fn reduce(b: &mut Builder, monoid: Monoid, axes: &[usize], accumulator: DTyp
     let y = match (monoid, x.dtype().class()) {
         (Monoid::Sum, Class::Float) => reduce_in(b, accumulator, "ReduceSum", axes, x),
         (Monoid::Product, Class::Float) => reduce_in(b, accumulator, "ReduceProd", axes, x),
-        (Monoid::Sum, _) => reduce_in(b, DType::I64, "ReduceSum", axes, x),
-        (Monoid::Product, _) => reduce_in(b, DType::I64, "ReduceProd", axes, x),
+        // onnxruntime sums and multiplies integers in f64 and saturates: they would neither be exact nor wrap.
+        (Monoid::Sum, _) => fold(b, "Add", monoid, axes, x),
+        (Monoid::Product, _) => fold(b, "Mul", monoid, axes, x),
         (Monoid::Max, _) | (Monoid::Or, Class::Bool) => extreme(b, "ReduceMax", axes, x),
         (Monoid::Min, _) | (Monoid::And, Class::Bool) => extreme(b, "ReduceMin", axes, x),
         (Monoid::And, _) => fold(b, "BitwiseAnd", monoid, axes, x),
