@@ -216,6 +216,9 @@ impl Recipe {
         let summed = self.loss.reduction == model::Reduction::Sum && parts > 1;
         c.require(!summed, "accumulate", "parts are averaged, and the loss is a sum", "set loss.reduction to \"mean\"");
         c.require(self.unroll != Some(0), "unroll", "0 steps in a run", "give at least 1, or leave it out");
+        let stored = self.unroll.is_none() || self.masters.is_none();
+        let what = "between steps in one run weights are f32, and masters stores them otherwise";
+        c.require(stored, "unroll", what, "leave out unroll, or masters");
     }
 }
 

@@ -87,6 +87,13 @@ fn an_unknown_recipe_lists_those_there_are() {
 }
 
 #[test]
+fn several_steps_in_one_run_do_not_go_with_weights_that_are_stored_otherwise() {
+    let error = digits(&["masters=compensated", "unroll=2"]).unwrap_err().to_string();
+    assert!(error.contains("masters stores them otherwise") && error.contains("--set unroll=2"), "{error}");
+    assert!(digits(&["masters=compensated", "accumulate=2", "optimizer.ema=0.9"]).is_ok());
+}
+
+#[test]
 fn all_problems_are_told_at_once() {
     let error = digits(&["batch=0", "epochs=0", "optimizer.momentum=0.9"]).unwrap_err();
     assert_eq!(error.problems().len(), 3);
