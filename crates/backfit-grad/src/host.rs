@@ -2,6 +2,7 @@
 
 use crate::optimizer::Optimizer;
 use backfit_ir::ops::adam_update::AdamUpdate;
+use backfit_ir::ops::lion_update::LionUpdate;
 use backfit_ir::ops::rmsprop_update::RmspropUpdate;
 use backfit_ir::ops::sgd_update::SgdUpdate;
 use backfit_ir::{DType, Error, Problem};
@@ -107,6 +108,21 @@ impl HostUpdate<'_> {
             (self.slots[0][i], self.slots[1][i]) = (m, v);
             let divisor = self.held(self.held(v.sqrt() / root) + rule.epsilon as f32);
             self.weight[i] = self.held(w - self.held(self.held(rate * m) / divisor));
+        }
+    }
+
+    /// The rule of [`backfit_ir::ops::lion_update`].
+    pub(crate) fn lion(&mut self, rule: &LionUpdate) {
+        let lr = self.held(self.hypers[0]);
+        for i in 0..self.weight.len() {
+            let [w, m, g] = [self.weight[i], self.slots[0][i], self.gradient[i]].map(|x| self.held(x));
+            let average = |beta: f64| self.held(self.held(m * beta as f32) + self.held(g * (1.0 - beta) as f32));
+            let mean = average(rule.beta1);
+            let sign = if mean == 0.0 { mean } else { 1.0_f32.copysign(mean) };
+            let step = self.regularised(sign, w, rule.weight_decay);
+            let new = average(rule.beta2);
+            self.slots[0][i] = new;
+            self.weight[i] = self.held(w - self.held(lr * step));
         }
     }
 

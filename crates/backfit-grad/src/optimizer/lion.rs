@@ -1,6 +1,7 @@
 //! Lion.
 
 use super::{Optimizer, Updated};
+use crate::host::HostUpdate;
 use backfit_ir::Tensor;
 use backfit_ir::ops::lion_update::{LionUpdate, lion_update};
 use std::sync::Arc;
@@ -49,5 +50,10 @@ impl Optimizer for Lion {
         let mut new = *self;
         new.rule.weight_decay *= factor;
         Some(Arc::new(new))
+    }
+
+    fn update_on_host(&self, host: &mut HostUpdate) -> bool {
+        host.lion(&self.rule);
+        true
     }
 }

@@ -29,6 +29,7 @@ fn every_rule_has_the_same_bits() {
     assert_equal(Adam::new(1e-2));
     assert_equal(Adam::new(1e-2).weight_decay(1e-2));
     assert_equal(AdamW::new(1e-2).betas(0.8, 0.95));
+    assert_equal(Lion::new(1e-3).weight_decay(1e-2));
     assert_equal(RmsProp::new(1e-3).weight_decay(1e-2));
     assert_equal(RmsProp::new(1e-3).centered().momentum(0.9));
 }
@@ -55,6 +56,7 @@ fn what_the_host_cannot_do_is_refused() {
     let refused = |step: TrainStep| step.optimizer_on_host().build().map(|_| ()).unwrap_err().to_string();
     assert!(refused(noisy_step(8, false).ema(0.9)).contains("keeps no average"));
     assert!(refused(noisy_step(8, false).unroll(2)).contains("cannot wait"));
+    assert!(refused(noisy_step(8, false).optimizer(Adafactor::new(1e-2))).contains("cannot update on the host"));
     let g = Graph::new();
     let w = g.weight("w", Type::new(F64, [2]), Init::ONES);
     let e = refused(TrainStep::new(&w.square().sum_all()).optimizer(Adam::new(0.1)));

@@ -41,6 +41,25 @@ fn several_steps_at_once_have_the_bits_of_single_steps() {
 }
 
 #[test]
+fn every_optimizer_has_the_bits_of_single_steps_and_of_unscaled_ones() {
+    fn check(optimizer: impl backfit::Optimizer + Clone + 'static) {
+        let run = |change: &dyn Fn(TrainStep) -> TrainStep| {
+            let step = change(noisy_step(16, false).optimizer(optimizer.clone()));
+            let mut trainer = trainer(&step.build().unwrap(), 2).schedule(Schedule::Linear { total: 20, min: 0.0 });
+            trainer.step_all(&batches()).unwrap();
+            residents(&trainer)
+        };
+        let single = run(&|step| step);
+        assert!(run(&|step| step.unroll(4)) == single, "{optimizer:?}");
+        assert!(run(&|step| step.loss_scale(LossScale::Static(512.0))) == single, "{optimizer:?} with a loss scale");
+    }
+    check(Sgd::new(0.1).momentum(0.9).nesterov());
+    check(RmsProp::new(1e-3).centered().momentum(0.9));
+    check(Lion::new(1e-3));
+    check(Adafactor::new(1e-2));
+}
+
+#[test]
 fn several_steps_at_once_have_the_bits_of_single_steps_under_every_policy() {
     for policy in [Policy::bf16(), Policy::f16(), Policy::f16_engine()] {
         let run = |step: TrainStep| {
