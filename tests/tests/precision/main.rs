@@ -4,4 +4,5 @@ mod dtypes;
 mod forms;
 mod gradients;
 mod masters;
+mod operators;
 mod training;

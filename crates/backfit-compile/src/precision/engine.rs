@@ -60,7 +60,7 @@ pub(super) fn rewrite(n: &mut Narrower, node: &Node) -> bool {
 fn sum(n: &mut Narrower, node: &Node, axes: &[usize]) -> bool {
     let old = node.results[0];
     let count: usize = axes.iter().map(|&a| n.old.ty(node.operands[0]).shape[a]).product();
-    let shift = if count > 1 && is_only_divided(n, old) { count.ilog2() as i32 } else { 0 };
+    let shift = if is_only_divided(n, old) { halvings(count) } else { 0 };
     let x = n.operands(node, DType::F16)[0];
     let total = weighted_sum(n, node, x, axes, 2f64.powi(-shift));
     n.out.map_value(old, total);
@@ -68,6 +68,11 @@ fn sum(n: &mut Narrower, node: &Node, axes: &[usize]) -> bool {
         n.shifted.insert(old, shift);
     }
     true
+}
+
+/// By how many halvings a sum of so many elements becomes no larger than they are.
+fn halvings(count: usize) -> i32 {
+    count.max(1).next_power_of_two().ilog2() as i32
 }
 
 fn is_only_divided(n: &Narrower, sum: ValueId) -> bool {
@@ -230,7 +235,7 @@ impl Rows<'_, '_> {
 
     fn mean(&mut self, x: ValueId) -> ValueId {
         let count = self.ty.shape[self.last()].max(1);
-        let factor = 2f64.powi(-(count.ilog2() as i32));
+        let factor = 2f64.powi(-halvings(count));
         let sum = weighted_sum(self.n, self.node, x, &[self.last()], factor);
         let count = self.number(count as f64 * factor);
         self.emit(Op::Binary(Binary::Div), vec![sum, count])
