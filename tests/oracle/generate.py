@@ -8,7 +8,7 @@ from common import META
 
 def main():
     print(", ".join(f"{k} {v}" for k, v in META.items()), flush=True)
-    for name in sys.argv[1:] or ["operators", "special", "models", "half", "optimizers"]:
+    for name in sys.argv[1:] or ["operators", "special", "models", "half", "optimizers", "language_models"]:
         print(f"{name}: {importlib.import_module(name).write()}", flush=True)
 
 

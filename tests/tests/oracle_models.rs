@@ -1,6 +1,7 @@
-//! Whole models against JAX: losses, logits, gradients, and ten steps of training.
+//! Whole models against JAX and PyTorch: losses, logits, gradients, and ten steps of training.
 
 mod oracle_models {
     mod gradients;
+    mod language_models;
     mod training;
 }

@@ -66,7 +66,7 @@ pub use backfit_ir::{
     Type, Vjp,
 };
 pub use backfit_train::checkpoint::Checkpoint;
-pub use backfit_train::data::{Augment, Batch, Batches, Dataset, Normalizer, Position, Source, Split};
+pub use backfit_train::data::{Augment, Batch, Batches, Compaction, Dataset, Normalizer, Position, Source, Split};
 pub use backfit_train::{
     Checkpoints, Compile, Compiled, EpochReport, Event, FitOptions, FitReport, Monitor, Report, Scalars, Schedule,
     StepOutput, Stopped, Trace, Trainer, WeightsReport,

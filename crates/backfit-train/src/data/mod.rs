@@ -7,6 +7,7 @@
 //! | [`idx`], [`npz`], [`csv`], [`images`], [`cifar`], [`text`] | one file format each |
 //! | [`Dataset`], [`Normalizer`] | columns in memory; statistics of the training part |
 //! | [`Batches`] | batches of one size, shuffled by (seed, epoch), resumable |
+//! | [`Compaction`] | the tokens of a large vocabulary that a text uses |
 //! | [`Augment`] | images that are mirrored and shifted at random |
 //!
 //! Every number in a file is untrusted: a reader never allocates what a header merely claims, and a
@@ -17,6 +18,7 @@ mod batches;
 pub mod bundled;
 mod checks;
 pub mod cifar;
+mod compaction;
 pub mod csv;
 mod dataset;
 mod fetch;
@@ -31,5 +33,6 @@ pub mod text;
 
 pub use augment::Augment;
 pub use batches::{Batch, Batches, Position, Source};
+pub use compaction::Compaction;
 pub use dataset::{Dataset, Split};
 pub use normalize::Normalizer;

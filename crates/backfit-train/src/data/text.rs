@@ -164,6 +164,11 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// A window of `context` tokens from every one of these tokens on.
+    pub fn of(tokens: Vec<i32>, context: usize) -> Self {
+        Windows { tokens: tokens.into(), context, stride: 1 }
+    }
+
     /// The same with a window every `stride` tokens (at least 1); `context` gives windows side by side.
     pub fn every(self, stride: usize) -> Self {
         Windows { stride: stride.max(1), ..self }
