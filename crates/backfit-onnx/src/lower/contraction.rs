@@ -91,11 +91,9 @@ pub fn convolution(b: &mut Builder, conv: &Convolution, lhs: &Val, rhs: &Val, re
         return b.zeros(result);
     }
     let mut x = b.transpose(lhs, &order(&conv.lhs));
-    let mut w = b.transpose(rhs, &order(&conv.rhs));
+    let w = b.transpose(rhs, &order(&conv.rhs));
     let turned: Vec<usize> = (0..conv.reverse.len()).filter(|&s| conv.reverse[s]).map(|s| s + 2).collect();
-    if !turned.is_empty() {
-        w = b.reverse(&w, &turned);
-    }
+    let w = b.reverse(&w, &turned);
     if conv.batch_groups > 1 {
         x = batch_to_features(b, &x, conv.batch_groups);
     }
@@ -103,9 +101,8 @@ pub fn convolution(b: &mut Builder, conv: &Convolution, lhs: &Val, rhs: &Val, re
     let edges = |list: &[i64]| [&[0, 0], list].concat();
     let holes: Vec<usize> = [1, 1].iter().chain(&conv.lhs_dilation).map(|d| d - 1).collect();
     let cuts = conv.pad_low.iter().chain(&conv.pad_high).any(|&p| p < 0);
-    let own = cuts || holes.iter().any(|&h| h > 0);
     let (mut low, mut high) = (conv.pad_low.clone(), conv.pad_high.clone());
-    if own {
+    if cuts || holes.iter().any(|&h| h > 0) {
         let zero = b.zero(x.dtype());
         x = b.pad(&x, &edges(&low), &edges(&high), &holes, &zero);
         low.fill(0);
