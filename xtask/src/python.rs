@@ -9,9 +9,10 @@ use std::process::Command;
 /// The variable by which tests are told where it is. Who sets it brings a Python of their own.
 pub const VARIABLE: &str = "BACKFIT_PYTHON";
 
-/// The Python that tests use.
+/// The Python that tests use, as an absolute path: tests run in folders of their own.
 pub fn path() -> PathBuf {
-    std::env::var_os(VARIABLE).map_or_else(|| folder().join("bin/python"), PathBuf::from)
+    let path = std::env::var_os(VARIABLE).map_or_else(|| folder().join("bin/python"), PathBuf::from);
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn folder() -> PathBuf {
