@@ -34,6 +34,7 @@
 //!
 //! * [`nn`]: layers, each a weight or some and the operators that use them. Operators are methods of [`Tensor`].
 //! * [`TrainStep`] makes the training program; [`Compile::compile`] compiles it for a [`Target`], here the [`Cpu`].
+//! * [`Compile::compile_with`] takes a precision [`Policy`], such as [`Policy::bf16`]; [`ranges`] says how large values are.
 //! * [`Trainer`] steps, evaluates, predicts, saves and resumes; [`Trainer::fit`] does so over epochs.
 //! * [`Dataset`] and [`datasets`]: data in memory, from files, and the sets inside Backfit.
 //! * A new operator, with its own derivative if need be, is one [`OpDef`]; the folder `examples/custom_op` shows it.

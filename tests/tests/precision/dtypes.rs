@@ -8,6 +8,7 @@ use backfit_grad::{Adam, TrainModule, TrainStep};
 use backfit_ir::op::Monoid;
 use backfit_ir::ops::scan::Scan;
 use backfit_ir::{DType, Def, Function, Graph, Init, Node, Op, Role, Type, ValueId};
+use backfit_suites::compare::on_cpu_in;
 use backfit_suites::oracle::models::models;
 
 /// The training programs of the oracle's models.
@@ -135,6 +136,19 @@ fn exceptions_by_scope_hold_forward_and_backward() {
         assert_eq!(products.len(), count, "{scope}");
         assert!(products.iter().all(|n| n.operands.iter().all(|&v| step.ty(v).dtype == dtype)), "{scope}");
     }
+}
+
+#[test]
+fn tests_of_numbers_see_them_as_they_are_stored() {
+    // In bf16 both inputs are 1.
+    let g = Graph::new();
+    let x = g.input("x", DType::F32, [2]);
+    let above = x.gt(&x.like(1.001));
+    g.result("y", &above.select(&(&x * 2.0), &(&x * 0.5)));
+    let module = g.finish().unwrap();
+    let inputs = [backfit_ir::Literal::from_f32([2], &[1.0, 1.002])];
+    let found = on_cpu_in(&Cpu::default().threads(1), &Policy::bf16(), &module, &inputs).unwrap();
+    assert_eq!(found[0].to_f64(), [0.5, 2.0]);
 }
 
 #[test]

@@ -112,8 +112,11 @@ pub fn treatment(f: &Function, node: &Node, fixed: &[bool], policy: &Policy) -> 
 /// `results` tells of the function's results, `params` of the parameters of functions that stand before it.
 fn demands(f: &Function, fixed: &[bool], policy: &Policy, results: &[Demand], params: &[Vec<Demand>]) -> Vec<Demand> {
     let mut demands = vec![Demand::None; f.values.len()];
+    // Truth values and integers are never narrowed, so what they are made from is not either on their account.
     let ask = |demands: &mut Vec<Demand>, value: ValueId, demand: Demand| {
-        demands[value.index()] = demands[value.index()].join(demand);
+        if f.ty(value).dtype == DType::F32 {
+            demands[value.index()] = demands[value.index()].join(demand);
+        }
     };
     f.results.iter().zip(results).for_each(|(r, demand)| ask(&mut demands, r.value, *demand));
     for node in f.nodes.iter().rev() {
