@@ -3,6 +3,7 @@
 mod dtypes;
 mod forms;
 mod gradients;
+mod loops;
 mod masters;
 mod operators;
 mod training;
