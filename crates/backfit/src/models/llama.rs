@@ -41,6 +41,8 @@ pub struct Llama {
     pub rotary: Rotary,
     /// ε of the norms.
     pub epsilon: f64,
+    /// How the embedding starts. Where the head is tied, the first loss is about ln(vocabulary) + width · variance / 2.
+    pub embedding: Init,
     /// Whether the blocks are one loop over stacked weights (see [`Stack`]), and what each keeps for its backward pass.
     pub stack: Option<Taps>,
 }
@@ -60,14 +62,17 @@ impl Llama {
             tied: true,
             rotary: Rotary::default(),
             epsilon: 1e-5,
+            embedding: Init::Normal { mean: 0.0, std: NormalInit::gpt2(layers).std },
             stack: None,
         }
     }
 
     /// The shape of Stories110M of llama2.c: 12 layers of 768 features, 12 heads, 32,000 tokens; trained on 256 tokens.
+    /// The embedding starts at U(−0.02, 0.02), so that the first loss is that of a uniform guess.
     pub fn stories110m() -> Self {
         let rotary = Rotary { interleaved: true, ..Rotary::default() };
-        Llama { hidden: 2048, rotary, ..Llama::new(32_000, 12, 768, 12) }
+        let embedding = Init::Uniform { low: -0.02, high: 0.02 };
+        Llama { hidden: 2048, rotary, embedding, ..Llama::new(32_000, 12, 768, 12) }
     }
 
     /// The shape of Qwen3-0.6B: 28 layers of 1024 features, 16 heads of 128 with 8 of keys and values, head norms,
@@ -156,7 +161,7 @@ impl Llama {
     /// The rows of the table that tokens name, and the table.
     #[track_caller]
     fn embedded(&self, g: &Graph, tokens: &Tensor) -> (Tensor, Tensor) {
-        let table = Embedding::new("tokens", self.vocabulary, self.width).init(self.normal()).table(g);
+        let table = Embedding::new("tokens", self.vocabulary, self.width).init(self.embedding.clone()).table(g);
         (table.embedding(tokens), table)
     }
 
@@ -166,11 +171,8 @@ impl Llama {
         if self.tied {
             return normed.linear(table, None);
         }
-        Linear::new("head", self.vocabulary).bias(false).init(self.normal()).apply(g, &normed)
-    }
-
-    fn normal(&self) -> Init {
-        Init::Normal { mean: 0.0, std: NormalInit::gpt2(self.layers).std }
+        let init = Init::Normal { mean: 0.0, std: NormalInit::gpt2(self.layers).std };
+        Linear::new("head", self.vocabulary).bias(false).init(init).apply(g, &normed)
     }
 }
 
