@@ -24,7 +24,7 @@ Examples:
   backfit export digits --step -o out      the training step as an ONNX model
   backfit train digits --set optimizer.learning_rate=0.003 --set 'model.layers=[64, 64]'
 
-Recipes that come with backfit: digits, digits-cnn, iris, sine, mnist, mnist-cnn.
+Recipes that come with backfit: digits, digits-cnn, iris, sine, mnist, mnist-cnn, cifar10-cnn, char-lm, char-lm-16.
 A recipe of your own is a TOML file: start from the recipe.toml that every run leaves in its folder.";
 
 /// The commands.
@@ -123,7 +123,7 @@ Examples:
   backfit predict runs/iris-1 --input flowers.csv      one line per sample
   backfit predict runs/digits-1 --input images.idx3.gz --json
 
-Which files are understood: .png .jpg .npy .npz .csv, and IDX under any other name.")]
+Which files are understood: .png .jpg .npy .npz .csv, and IDX under any other name; for models of texts, texts.")]
 pub struct Predict {
     /// The folder of a run, or a checkpoint.
     pub run: PathBuf,
@@ -150,7 +150,8 @@ Stages: differentiate, precision, decompose, simplify, layout.")]
 pub struct Inspect {
     /// A file recipe.toml, or the name of a recipe that comes with backfit.
     pub recipe: String,
-    /// What of the training program: init, step, eval or predict.
+    /// What of the training program: init, step, eval, predict, and where the recipe asks for them steps,
+    /// eval_averaged, predict_averaged.
     #[arg(long, value_name = "NAME", default_value = "step")]
     pub function: String,
     /// A stage of the compiler, for --text and --dot; the last one unless given.

@@ -147,7 +147,10 @@ impl Lora {
 
 /// The names of the factors of a weight.
 fn names(weight: &str) -> [String; 2] {
-    let base = weight.strip_suffix("weight").map_or_else(|| format!("{weight}."), str::to_owned);
+    let base = match weight {
+        "weight" => String::new(),
+        _ => format!("{}.", weight.strip_suffix(".weight").unwrap_or(weight)),
+    };
     FACTORS.map(|factor| format!("{base}{factor}"))
 }
 

@@ -1,6 +1,7 @@
 //! Decoding with kept keys and values is the same as computing everything anew for every token.
 
 use backfit::models::{Decoder, Llama, sample};
+use backfit::precision::Masters;
 use backfit::prelude::*;
 
 const LENGTH: usize = 12;
@@ -8,12 +9,7 @@ const VOCABULARY: usize = 11;
 
 /// A trainer of this model, whose head is sharpened so that no two logits are nearly equal.
 fn trainer(model: &Llama) -> Trainer {
-    let g = Graph::new();
-    let tokens = g.input("x", I32, [1, LENGTH]);
-    let logits = model.apply(&g, &tokens);
-    let loss = logits.cross_entropy(&g.input("y", I32, [1, LENGTH]));
-    let program = TrainStep::new(&loss).optimizer(Sgd::new(0.1)).predict(&logits).build().unwrap();
-    let mut trainer = Trainer::new(program.compile(&Cpu::default().threads(1)).unwrap()).seed(5).unwrap();
+    let mut trainer = untrained(model, &Policy::f32());
     let names: Vec<String> = trainer.residents().iter().map(|p| p.name.clone()).collect();
     for name in names.iter().filter(|name| name.ends_with("weight") && !name.contains("norm")) {
         let old = trainer.get(name).unwrap();
@@ -21,6 +17,15 @@ fn trainer(model: &Llama) -> Trainer {
         trainer.set(name, &Literal::from_f32(old.ty().shape.clone(), &larger)).unwrap();
     }
     trainer
+}
+
+fn untrained(model: &Llama, policy: &Policy) -> Trainer {
+    let g = Graph::new();
+    let tokens = g.input("x", I32, [1, LENGTH]);
+    let logits = model.apply(&g, &tokens);
+    let loss = logits.cross_entropy(&g.input("y", I32, [1, LENGTH]));
+    let program = TrainStep::new(&loss).optimizer(Sgd::new(0.1)).ema(0.5).predict(&logits).build().unwrap();
+    Trainer::new(program.compile_with(&Cpu::default().threads(1), policy).unwrap()).seed(5).unwrap()
 }
 
 /// The logits after every token, from a run over the whole text, which is filled up by zeros.
@@ -107,4 +112,27 @@ fn tokens_outside_the_vocabulary_and_texts_that_are_too_long_are_refused() {
     assert!(decoder.next(1).unwrap_err().to_string().contains("restart"));
     assert!(decoder.continued(&[], 3, |_| 0).is_err());
     assert!(Decoder::new(&model, 0, &Cpu::default()).is_err());
+}
+
+#[test]
+fn a_decoder_takes_averages_and_weights_that_are_stored_as_bf16_as_prediction_does() {
+    let model = Llama::new(VOCABULARY, 2, 16, 2);
+    let text = Dataset::new(
+        ["x", "y"].map(|name| (name, Literal::from_i32([1, LENGTH], &[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]))),
+    );
+    let batch = text.unwrap().batches(1).next().unwrap().unwrap();
+    for masters in [Masters::F32, Masters::Stochastic, Masters::Compensated] {
+        let mut trainer = untrained(&model, &Policy::f32().masters(masters));
+        (0..3).for_each(|_| drop(trainer.step(&batch).unwrap()));
+        for averaged in [false, true] {
+            trainer.use_averages(averaged).unwrap();
+            let expected = recomputed(&mut trainer, &[3, 1]);
+            let mut decoder = Decoder::new(&model, LENGTH, &Cpu::default().threads(1)).unwrap();
+            decoder.load(&trainer).unwrap();
+            decoder.next(3).unwrap();
+            let found = decoder.next(1).unwrap();
+            let off = found.iter().zip(&expected[1]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(off < 1e-5, "{masters:?}, averaged {averaged}: off by {off}");
+        }
+    }
 }

@@ -14,6 +14,8 @@ mod fitting;
 mod grouping;
 #[path = "training/learning.rs"]
 mod learning;
+#[path = "training/masters.rs"]
+mod masters;
 #[path = "training/models.rs"]
 mod models;
 #[path = "training/modes.rs"]

@@ -124,10 +124,12 @@ fn check_free(folder: &Path) -> Result<()> {
     if free { Ok(()) } else { Err(problem().help("name another one with --out").into()) }
 }
 
+/// Evaluation and prediction are those of averaged weights where the recipe keeps averages, as with `eval` and `predict`.
 fn program(module: &TrainModule, step: bool) -> Program {
-    let training = [("init", module.init), ("step", module.step), ("eval", module.eval)];
+    let (eval, predict) = module.averaged.map_or((module.eval, module.predict), |a| (a.eval, a.predict));
+    let training = [("init", module.init), ("step", module.step), ("eval", eval)];
     let mut functions: Vec<_> = training.into_iter().filter(|_| step).collect();
-    functions.extend(module.predict.map(|id| ("predict", id)));
+    functions.extend(predict.map(|id| ("predict", id)));
     let functions = functions.into_iter().map(|(name, id)| (name.to_owned(), id)).collect();
     Program::new(module.module.clone(), functions)
 }

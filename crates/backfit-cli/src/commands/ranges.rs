@@ -44,7 +44,7 @@ pub fn run(args: &args::Inspect, loaded: &Loaded, console: Console) -> Result<()
     }
     seen.run(&module, id, &arguments(f, &trainer, &batch, loaded)?)?;
     let told = warnings(&module, &bounds, Some(&seen), &chip);
-    let rows = rows(&module, id, &bounds, &seen, &chip);
+    let rows = rows(&module, &bounds, &seen, &chip);
     console.event(&json!({
         "event": "ranges", "recipe": loaded.source.name(), "chip": chip.name,
         "values": rows.iter().map(Row::to_json).collect::<Vec<_>>(),
@@ -110,22 +110,32 @@ impl Row {
 fn is_computed(node: &Node) -> bool {
     let moves = matches!(
         node.op,
-        Op::Constant(_) | Op::Iota { .. } | Op::Broadcast { .. } | Op::Reshape(_) | Op::Transpose(_) | Op::Slice { .. }
+        Op::Call(_)
+            | Op::Scan(_)
+            | Op::Constant(_)
+            | Op::Iota { .. }
+            | Op::Broadcast { .. }
+            | Op::Reshape(_)
+            | Op::Transpose(_)
+            | Op::Slice { .. }
     );
     !moves && Class::of(node) != Class::Update
 }
 
-/// Every float that forward and backward compute, the largest first.
-fn rows(module: &Module, id: FuncId, bounds: &Bounds, seen: &Observations, chip: &Chip) -> Vec<Row> {
-    let f = module.function(id);
-    let row = |node: &Node| {
+/// Every float that forward and backward compute, in calls and loops, too; the largest first.
+fn rows(module: &Module, bounds: &Bounds, seen: &Observations, chip: &Chip) -> Vec<Row> {
+    let row = |id: FuncId, f: &Function, node: &Node| {
         let &value = node.results.first().filter(|&&v| f.ty(v).dtype.is_float())?;
         let (bound, observed) = (bounds.of(id, value)?, seen.of(id, value)?);
         let (scope, line) = (node.scope.to_string(), node.loc.to_string());
         let (seen, vanishing) = (observed.magnitude(), observed.share_below(chip.smallest));
         Some(Row { operator: node.op.name(), scope, line, bound: bound.magnitude(), seen, vanishing })
     };
-    let mut rows: Vec<Row> = f.nodes.iter().filter(|n| is_computed(n)).filter_map(row).collect();
+    let mut rows = Vec::new();
+    for (index, f) in module.functions.iter().enumerate() {
+        let computed = f.nodes.iter().filter(|n| is_computed(n));
+        rows.extend(computed.filter_map(|n| row(FuncId(index as u32), f, n)));
+    }
     rows.sort_by(|a, b| b.seen.total_cmp(&a.seen));
     rows
 }

@@ -23,6 +23,15 @@ const ROUNDING_KEY: &str = "optimizer.rounding_key";
 /// Scope of what is added: that of the update.
 const SCOPE: &str = "step/masters";
 
+/// The name of the state that holds what the compensated storage of a weight leaves.
+///
+/// ```
+/// assert_eq!(backfit_compile::precision::compensation_of("fc.weight"), "optimizer.compensation.fc.weight");
+/// ```
+pub fn compensation_of(weight: &str) -> String {
+    format!("optimizer.compensation.{weight}")
+}
+
 /// Rewrites the entry points.
 pub(super) fn run(module: &mut Module, roots: &[FuncId], masters: Masters) {
     let rounds = match masters {
@@ -106,7 +115,7 @@ impl Store<'_> {
         } else {
             for (param, _) in &masters {
                 let ty = f.ty(param.value).with_dtype(DType::BF16);
-                state(self, format!("optimizer.compensation.{}", param.name), ty, param.loc.clone());
+                state(self, compensation_of(&param.name), ty, param.loc.clone());
             }
         }
         for (i, (param, new)) in masters.into_iter().enumerate() {
@@ -133,7 +142,7 @@ impl Store<'_> {
                 Some(number) => {
                     self.loc = masters[number].loc.clone();
                     let stored = match stochastic {
-                        true => self.stochastic(new, number),
+                        true => self.stochastic(f, new, number),
                         false => {
                             let (stored, rest) = self.split(new);
                             added.push((self.extra[number], rest));
@@ -176,12 +185,12 @@ impl Store<'_> {
     }
 
     /// One of the two neighbours in bf16: sixteen random bits are added below its last one, and what is below is cut off.
-    fn stochastic(&mut self, value: ValueId, number: usize) -> ValueId {
+    fn stochastic(&mut self, f: &Function, value: ValueId, number: usize) -> ValueId {
         let shape = self.out.function.ty(value).shape.clone();
         let words = Type::new(DType::U32, shape.clone());
         let site = Literal::from_i64(Type::new(DType::U32, [4]), &[0, 0, 0, (1 << 31) + number as i64]);
         let site = self.emit(Op::Constant(site), vec![]);
-        let key = self.extra[0];
+        let key = self.given_key(f).unwrap_or(self.extra[0]);
         let key = self.add(key, site);
         let drawn = self.emit(Op::RngBits(shape), vec![key]);
         let low = self.word(&words, 0xFFFF);
@@ -200,11 +209,16 @@ impl Store<'_> {
         if shape.rank() == 0 { scalar } else { self.emit(Op::Broadcast { shape, axes: vec![] }, vec![scalar]) }
     }
 
+    /// The key by which `init` fills the store.
+    fn given_key(&self, f: &Function) -> Option<ValueId> {
+        let given = f.params.iter().find(|p| p.name == KEY && p.role == Role::Input);
+        given.filter(|_| super::only_fills_the_store(f)).map(|given| self.out.value(given.value))
+    }
+
     /// In `init` the key that it is given, elsewhere one step further.
     fn next_key(&mut self, f: &Function, key: ValueId) -> ValueId {
-        let given = f.params.iter().find(|p| p.name == KEY && p.role == Role::Input);
-        if let Some(given) = given.filter(|_| super::only_fills_the_store(f)) {
-            return self.out.value(given.value);
+        if let Some(given) = self.given_key(f) {
+            return given;
         }
         let one = Literal::from_i64(Type::new(DType::U32, [4]), &[0, 0, 1, 0]);
         let one = self.emit(Op::Constant(one), vec![]);

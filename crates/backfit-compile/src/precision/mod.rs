@@ -27,6 +27,7 @@ pub mod policy;
 pub mod ports;
 
 pub use class::Class;
+pub use masters::compensation_of;
 pub use policy::{Compute, Engine, Masters, Policy};
 
 use backfit_ir::rewrite::{dead_code, inline_calls, live_functions};

@@ -92,9 +92,12 @@ fn within(recomputation: &Recomputation, budget: u64) -> Result<Choice, u64> {
 }
 
 fn too_small(forward: &Function, budget: u64, least: u64) -> Problem {
-    let what =
-        format!("the budget of {budget} bytes for what '{}' keeps for its backward pass is too small", forward.name);
-    let problem = Problem::new(what).help(format!("give it at least {least} bytes"));
+    let what = format!(
+        "the budget of {budget} bytes per call for what '{}' keeps for its backward pass is too small",
+        forward.name
+    );
+    let help = format!("give it at least {least} bytes per call; a budget for a stack of layers is one for all layers");
+    let problem = Problem::new(what).help(help);
     match forward.nodes.first() {
         Some(node) => problem.at(Place::Source(node.loc.clone())),
         None => problem,

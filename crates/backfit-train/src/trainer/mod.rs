@@ -19,9 +19,10 @@ use crate::compile::Compiled;
 use crate::data::{Batch, Batches, Position, Source};
 use crate::feed::Place;
 use crate::schedule::Schedule;
+use backfit_compile::precision::compensation_of;
 use backfit_compile::target::{Executable, Port};
-use backfit_grad::{FINITE, TapReport};
-use backfit_ir::{Literal, Problem, Result, Role};
+use backfit_grad::{FINITE, TapReport, average_of};
+use backfit_ir::{DType, Literal, Problem, Result, Role, Type};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -202,6 +203,22 @@ impl Trainer {
     pub fn get(&self, name: &str) -> Result<Literal> {
         let port = self.compiled.resident(name)?;
         self.compiled.executable.read(name).ok_or_else(|| unreadable(port))
+    }
+
+    /// A weight as evaluation and prediction use it: its average where they use averages, and with what bf16 storage
+    /// keeps beside it.
+    ///
+    /// # Errors
+    /// There is none of this name; the error lists those there are.
+    pub fn weight(&self, name: &str) -> Result<Literal> {
+        let own = self.get(name)?;
+        let beside = |name: String| self.compiled.executable.read(&name);
+        if let Some(average) = beside(average_of(name)).filter(|_| self.averaged) {
+            return Ok(average);
+        }
+        let Some(rest) = beside(compensation_of(name)) else { return Ok(own) };
+        let whole: Vec<f64> = own.to_f64().iter().zip(rest.to_f64()).map(|(a, b)| a + b).collect();
+        Ok(Literal::from_f64(Type::new(DType::F32, own.ty().shape.clone()), &whole))
     }
 
     /// Replaces a weight or state.

@@ -3,7 +3,7 @@
 use super::Llama;
 use crate::nn::Past;
 use backfit_compile::target::{Executable, Program, Target};
-use backfit_ir::{DType, FuncId, Graph, Literal, Problem, Result, Role, Tensor};
+use backfit_ir::{DType, FuncId, Graph, Literal, Problem, Result, Role, Tensor, Type};
 use backfit_train::Trainer;
 
 /// The name of the compiled function.
@@ -66,13 +66,17 @@ impl Decoder {
         self.executable.residents().iter().filter(|p| matches!(p.role, Role::Weight { .. }))
     }
 
-    /// Takes over the weights of a trainer and begins a new text.
+    /// Takes over the weights of a trainer, as its prediction uses them ([`Trainer::weight`]), and begins a new text.
     ///
     /// # Errors
     /// The trainer lacks a weight, or has one of another type.
     pub fn load(&mut self, trainer: &Trainer) -> Result<()> {
-        let names: Vec<String> = self.weights().map(|p| p.name.clone()).collect();
-        names.iter().try_for_each(|name| self.set(name, &trainer.get(name)?))?;
+        let ports: Vec<_> = self.weights().map(|p| (p.name.clone(), p.ty.dtype)).collect();
+        for (name, dtype) in ports {
+            let value = trainer.weight(&name)?;
+            let ty = Type::new(dtype, value.ty().shape.clone());
+            self.set(&name, &Literal::from_f64(ty, &value.to_f64()))?;
+        }
         self.restart();
         Ok(())
     }
