@@ -221,13 +221,23 @@ impl Trainer {
         Ok(Literal::from_f64(Type::new(DType::F32, own.ty().shape.clone()), &whole))
     }
 
-    /// Replaces a weight or state.
+    /// Replaces a weight or state. A weight that is stored as bf16 takes f32, too: the nearest bf16, and what that leaves
+    /// where it is kept.
     ///
     /// # Errors
     /// There is none of this name, or it has another type.
     pub fn set(&mut self, name: &str, value: &Literal) -> Result<()> {
-        self.compiled.resident(name)?;
-        self.compiled.executable.write(name, value)
+        let own = self.compiled.resident(name)?.ty.clone();
+        let wide = own.dtype == DType::BF16 && *value.ty() == Type::new(DType::F32, own.shape.clone());
+        let stored = if wide { Literal::from_f64(own.clone(), &value.to_f64()) } else { value.clone() };
+        self.compiled.executable.write(name, &stored)?;
+        let beside = compensation_of(name);
+        if self.compiled.executable.residents().iter().any(|port| port.name == beside) {
+            let rest =
+                value.to_f64().iter().zip(stored.to_f64()).map(|(whole, stored)| whole - stored).collect::<Vec<_>>();
+            self.compiled.executable.write(&beside, &Literal::from_f64(own, &rest))?;
+        }
+        Ok(())
     }
 
     /// What the last step returned under this name, of any shape. To see an intermediate value, report it:

@@ -5,7 +5,7 @@ use crate::checkpoint::{Checkpoint, key};
 use crate::data::Position;
 use backfit_compile::target::Port;
 use backfit_grad::average_of;
-use backfit_ir::{Error, Literal, Problem, RNG_KEY, Result, Role, Type};
+use backfit_ir::{DType, Error, Literal, Problem, RNG_KEY, Result, Role, Type};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -126,7 +126,7 @@ impl Trainer {
         for port in self.residents().iter().filter(|p| is_of_model(p)) {
             match checkpoint.tensors.get(&port.name) {
                 None => report.missing.push(port.name.clone()),
-                Some(found) if *found.ty() != port.ty => {
+                Some(found) if *found.ty() != port.ty && !is_wide(found, port) => {
                     let what = format!("the tensor '{}' is {}, the model's is {}", port.name, found.ty(), port.ty);
                     problems.push(Problem::new(what).in_file(path));
                 }
@@ -141,7 +141,7 @@ impl Trainer {
             problems.push(problem.because(format!("the file has {}", report.unexpected.join(", "))));
         }
         Error::from_problems(problems).map_or(Ok(()), Err)?;
-        self.write_all(report.loaded.iter().map(|name| (name, &checkpoint.tensors[name])))?;
+        report.loaded.iter().try_for_each(|name| self.set(name, &checkpoint.tensors[name]))?;
         let average = |name: &String| (average_of(name), &checkpoint.tensors[name]);
         let averages: Vec<(String, &Literal)> = report.loaded.iter().map(average).collect();
         let kept = |name: &str| self.residents().iter().any(|p| p.name == name);
@@ -156,6 +156,11 @@ impl Trainer {
         }
         Ok(())
     }
+}
+
+/// Whether the values are f32 for a weight that is stored as bf16.
+fn is_wide(found: &Literal, port: &Port) -> bool {
+    port.ty.dtype == DType::BF16 && *found.ty() == Type::new(DType::F32, port.ty.shape.clone())
 }
 
 /// Whether a resident tensor belongs to the model rather than to its training.
