@@ -3,6 +3,7 @@
 //! | module | it has |
 //! |---|---|
 //! | [`model`], [`data`], [`optimizer`] | the tables of a recipe, and what their values may be |
+//! | `range` | which numbers a step can be given |
 //! | [`source`] | the text of a recipe, its changes by `--set`, and the line of every key |
 //! | [`builtin`] | the recipes inside the program |
 
@@ -10,6 +11,7 @@ pub mod builtin;
 pub mod data;
 pub mod model;
 pub mod optimizer;
+mod range;
 pub mod source;
 #[cfg(test)]
 mod tests;

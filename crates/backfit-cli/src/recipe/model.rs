@@ -1,6 +1,7 @@
 //! The tables `[model]` and `[loss]`.
 
 use super::Checks;
+use super::range::{POSITIVE, is_positive};
 use serde::{Deserialize, Serialize};
 
 /// The table `[model]`. What goes in and comes out is known from the data.
@@ -255,8 +256,8 @@ impl Loss {
         }
         let share = self.label_smoothing.is_none_or(|s| (0.0..1.0).contains(&s));
         c.require(share, "loss.label_smoothing", "it must be at least 0 and below 1", "give a share such as 0.1");
-        let positive = self.delta.is_none_or(|d| d > 0.0 && d.is_finite());
-        c.require(positive, "loss.delta", "it must be positive", "give a number such as 1.0");
+        let what = format_args!("it must be {POSITIVE}");
+        c.require(self.delta.is_none_or(is_positive), "loss.delta", what, "give a number such as 1.0");
     }
 
     /// Whether it compares logits with labels.

@@ -2,6 +2,7 @@
 
 use super::Checks;
 use super::model::Loss;
+use super::range::{NOT_NEGATIVE, POSITIVE, SHARE, is_not_negative, is_positive, is_share};
 use serde::{Deserialize, Serialize};
 
 /// The table `[optimizer]`.
@@ -139,18 +140,10 @@ fn loss() -> String {
     "loss".to_owned()
 }
 
-fn sound(value: f64) -> bool {
-    value.is_finite() && value >= 0.0
-}
-
 impl Optimizer {
     /// Checks every value.
     pub fn check(&self, c: &mut Checks) {
         use OptimizerName::{Adafactor, Adam, AdamW, Lion, RmsProp, Sgd};
-        let rate = self.learning_rate;
-        let key = "optimizer.learning_rate";
-        let positive = rate.is_finite() && rate > 0.0;
-        c.require(positive, key, format_args!("{rate} is not a positive number"), "give a rate such as 0.001");
         let (name, by, help) = (self.name, "this optimizer", "remove it, or choose another optimizer.name");
         if matches!(name, Adam | AdamW) {
             c.unused(&self.momentum, "optimizer.momentum", "adam", "set optimizer.betas instead");
@@ -173,30 +166,37 @@ impl Optimizer {
             c.unused(&self.alpha, "optimizer.alpha", by, help);
             c.unused(&self.centered, "optimizer.centered", by, help);
         }
+        self.check_numbers(c);
+    }
+
+    /// Numbers that are told to a step, which computes with f32.
+    fn check_numbers(&self, c: &mut Checks) {
+        let rate = self.learning_rate;
+        let what = format_args!("{rate:?} is not {POSITIVE}");
+        c.require(is_positive(rate), "optimizer.learning_rate", what, "give a rate such as 0.001");
         let shares = [
-            ("optimizer.momentum", self.momentum.is_none_or(|v| (0.0..1.0).contains(&v))),
-            ("optimizer.alpha", self.alpha.is_none_or(|v| (0.0..1.0).contains(&v))),
-            ("optimizer.betas", self.betas.is_none_or(|b| b.iter().all(|v| (0.0..1.0).contains(v)))),
+            ("optimizer.momentum", self.momentum.is_none_or(is_share), "0.9"),
+            ("optimizer.alpha", self.alpha.is_none_or(is_share), "0.9"),
+            ("optimizer.betas", self.betas.is_none_or(|b| b.into_iter().all(is_share)), "0.9"),
+            ("optimizer.ema", self.ema.is_none_or(is_share), "0.999"),
         ];
-        for (key, ok) in shares {
-            c.require(ok, key, "it must be at least 0 and below 1", "give a number such as 0.9");
+        for (key, ok, such) in shares {
+            c.require(ok, key, format_args!("it must be {SHARE}"), &format!("give a number such as {such}"));
         }
-        c.require(
-            self.weight_decay.is_none_or(sound),
-            "optimizer.weight_decay",
-            "it must not be negative",
-            "give 0.01",
-        );
-        let positive = |v: Option<f64>| v.is_none_or(|v| v > 0.0 && v.is_finite());
-        c.require(positive(self.epsilon), "optimizer.epsilon", "it must be positive", "give a number such as 1e-8");
-        let share = self.ema.is_none_or(|v| (0.0..1.0).contains(&v));
-        c.require(share, "optimizer.ema", "it must be at least 0 and below 1", "give a number such as 0.999");
-        for Group { pattern, rate, decay, .. } in self.groups.iter().flatten() {
-            let factors = [rate, decay].into_iter().flatten().all(|v| sound(*v));
-            let what = format_args!("rate and decay of '{pattern}' are factors");
-            c.require(factors, "optimizer.groups", what, "give numbers that are not negative");
+        let decay = self.weight_decay.is_none_or(is_not_negative);
+        c.require(decay, "optimizer.weight_decay", format_args!("it must be {NOT_NEGATIVE}"), "give 0.01");
+        let (epsilon, clip) = (self.epsilon.is_none_or(is_positive), self.clip_norm.is_none_or(is_positive));
+        let what = format_args!("it must be {POSITIVE}");
+        c.require(epsilon, "optimizer.epsilon", what, "give a number such as 1e-8");
+        c.require(clip, "optimizer.clip_norm", what, "give a number such as 1.0");
+        for Group { pattern, rate: factor, decay, .. } in self.groups.iter().flatten() {
+            let factors = [factor, decay].into_iter().flatten().all(|v| is_not_negative(*v));
+            let what = format_args!("rate and decay of '{pattern}' are factors, and must be {NOT_NEGATIVE}");
+            c.require(factors, "optimizer.groups", what, "give numbers such as 0.1");
+            let product = factor.is_none_or(|factor| is_not_negative(factor * rate));
+            let what = format_args!("the learning rate times the rate of '{pattern}' must be {NOT_NEGATIVE}");
+            c.require(product || !factors, "optimizer.groups", what, "give a rate such as 0.1");
         }
-        c.require(positive(self.clip_norm), "optimizer.clip_norm", "it must be positive", "give a number such as 1.0");
     }
 }
 
@@ -258,10 +258,12 @@ impl Schedule {
         if !matches!(self.name, Step | Exponential) {
             c.unused(&self.gamma, "schedule.gamma", by, help);
         } else {
-            let ok = self.gamma.is_some_and(|g| g > 0.0 && g.is_finite());
-            c.require(ok, "schedule.gamma", "this schedule needs a positive factor", "such as gamma = 0.5");
+            let ok = self.gamma.is_some_and(is_positive);
+            let what = format_args!("this schedule needs {POSITIVE}");
+            c.require(ok, "schedule.gamma", what, "such as gamma = 0.5");
         }
-        c.require(self.min.is_none_or(sound), "schedule.min", "it must not be negative", "give 0");
+        let min = self.min.is_none_or(is_not_negative);
+        c.require(min, "schedule.min", format_args!("it must be {NOT_NEGATIVE}"), "give 0");
     }
 
     /// The schedule of a run with `total` steps.

@@ -30,7 +30,7 @@ fn a_wrong_change_names_the_option() {
     let cases = [
         ("optimizer.lr=1", "unknown field `lr`"),
         ("optimizer.name=adamm", "unknown variant `adamm`"),
-        ("optimizer.learning_rate=-1", "-1 is not a positive number"),
+        ("optimizer.learning_rate=-1", "-1.0 is not a positive number"),
         ("batch=0", "a batch of 0 samples"),
         ("epochs=0", "0 epochs"),
         ("precision=bf17", "no policy \"bf17\""),
@@ -48,6 +48,21 @@ fn a_wrong_change_names_the_option() {
         ("loss_scale=adaptive", "nothing is known of 'adaptive'"),
         ("optimizer.ema=1.0", "at least 0 and below 1"),
         ("optimizer.groups=[{pattern=\"*\", rate=-1}]", "rate and decay of '*' are factors"),
+        (
+            "optimizer.learning_rate=1e39",
+            "optimizer.learning_rate: 1e39 is not a positive number within the range of f32",
+        ),
+        ("optimizer.learning_rate=1e-50", "optimizer.learning_rate"),
+        ("optimizer.epsilon=1e-50", "optimizer.epsilon: it must be a positive number within the range of f32"),
+        ("optimizer.epsilon=1e-40", "optimizer.epsilon"),
+        ("optimizer.clip_norm=1e39", "optimizer.clip_norm"),
+        ("optimizer.clip_norm=nan", "optimizer.clip_norm"),
+        ("optimizer.weight_decay=1e39", "optimizer.weight_decay"),
+        ("optimizer.ema=0.9999999999", "at least 0 and below 1, as an f32 too"),
+        ("optimizer.betas=[0.9, 0.9999999999]", "optimizer.betas"),
+        ("optimizer.groups=[{pattern=\"*\", rate=1e39}]", "rate and decay of '*' are factors"),
+        ("optimizer.groups=[{pattern=\"*\", decay=1e-50}]", "rate and decay of '*' are factors"),
+        ("optimizer.groups=[{pattern=\"*\", rate=1e-37}]", "the learning rate times the rate of '*'"),
         ("optimizer.groups=[{patern=\"*\"}]", "unknown field `patern`"),
         ("early_stop", "KEY=VALUE"),
         ("epochs.x=1", "not a table"),
@@ -57,6 +72,21 @@ fn a_wrong_change_names_the_option() {
         assert!(error.contains(words) && error.contains(&format!("--set {change}")), "{change}: {error}");
         assert!(error.contains("help: "), "{error}");
     }
+}
+
+#[test]
+fn numbers_of_the_loss_and_the_schedule_are_within_the_range_of_f32() {
+    for delta in ["0", "1e-50", "1e39"] {
+        let changes = ["loss={name=\"huber\"}".to_owned(), format!("loss.delta={delta}")];
+        let error = load("sine", &changes).unwrap_err().to_string();
+        assert!(error.contains("loss.delta: it must be a positive number within the range of f32"), "{error}");
+    }
+    for (change, key) in [("schedule.min=1e39", "schedule.min"), ("schedule.min=-1", "schedule.min")] {
+        let error = digits(&["schedule.name=linear", change]).unwrap_err().to_string();
+        assert!(error.contains(key), "{change}: {error}");
+    }
+    let error = digits(&["schedule={name=\"exponential\"}", "schedule.gamma=1e-50"]).unwrap_err().to_string();
+    assert!(error.contains("schedule.gamma: this schedule needs a positive number"), "{error}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn impossible_values_of_a_recipe() {
         work.refuse(&["train", "points.toml", "--set", change], words);
     }
     work.write("points.toml", POINTS.replace("learning_rate = 0.1", "learning_rate = -3"));
-    work.refuse(&["train", "points.toml"], &["points.toml:19", "-3 is not a positive number", "help: "]);
+    work.refuse(&["train", "points.toml"], &["points.toml:19", "-3.0 is not a positive number", "help: "]);
     work.refuse(&["train", "nonsense"], &["no recipe 'nonsense'", "digits", "iris"]);
     work.refuse(&["train"], &["RECIPE"]);
     work.refuse(&["train", "iris", "--set", "epochs"], &["KEY=VALUE"]);
