@@ -41,7 +41,7 @@ impl Progress {
             Event::Started { step, epoch, epochs, steps_per_epoch } => {
                 (self.begun, self.epochs) = (Instant::now(), *epochs);
                 if let Some(bar) = &self.bar {
-                    bar.set_length(epochs * steps_per_epoch);
+                    bar.set_length(epochs.saturating_mul(*steps_per_epoch));
                     bar.set_position(*step);
                     bar.reset_eta();
                     bar.set_prefix(format!("epoch {}/{epochs}", epoch + 1));

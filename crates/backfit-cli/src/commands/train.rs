@@ -90,7 +90,7 @@ fn prepare(args: &args::Train) -> Result<Run> {
     let mut trainer = session::compile(&loaded, &samples.interface)?;
     let batches = samples.batches(&loaded);
     if let Some(schedule) = &loaded.recipe.schedule {
-        trainer = trainer.schedule(schedule.over(loaded.recipe.epochs * batches.per_epoch()));
+        trainer = trainer.schedule(schedule.over(loaded.recipe.epochs.saturating_mul(batches.per_epoch())));
     }
     if let Some(path) = &resumed {
         session::resume(&mut trainer, path)?;

@@ -24,6 +24,9 @@ use optimizer::{EarlyStop, LossScale, Optimizer, Schedule};
 use serde::{Deserialize, Serialize};
 use source::Source;
 
+/// The most epochs of a run.
+const MOST_EPOCHS: u64 = 1_000_000;
+
 /// A recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,6 +154,8 @@ pub fn check(source: Source) -> Result<Loaded> {
     let mut checks = Checks { source: &source, problems: Vec::new() };
     let c = &mut checks;
     c.require(recipe.epochs > 0, "epochs", "there is nothing to train in 0 epochs", "give at least 1");
+    let few = recipe.epochs <= MOST_EPOCHS;
+    c.require(few, "epochs", format_args!("more than {MOST_EPOCHS} epochs"), &format!("give at most {MOST_EPOCHS}"));
     c.require(recipe.batch > 0, "batch", "a batch of 0 samples", "give at least 1");
     let policy = recipe.precision.as_deref().unwrap_or("f32");
     let known = Policy::named(policy).is_some();

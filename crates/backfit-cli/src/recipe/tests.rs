@@ -33,6 +33,8 @@ fn a_wrong_change_names_the_option() {
         ("optimizer.learning_rate=-1", "-1.0 is not a positive number"),
         ("batch=0", "a batch of 0 samples"),
         ("epochs=0", "0 epochs"),
+        ("epochs=1000001", "more than 1000000 epochs"),
+        ("epochs=9223372036854775807", "more than 1000000 epochs"),
         ("precision=bf17", "no policy \"bf17\""),
         ("epochs=-1", "epochs"),
         ("model.dropout=1.0", "below 1"),
