@@ -69,7 +69,7 @@ impl Raw {
 ///
 /// # Errors
 /// Files that cannot be read; empty data; labels out of range; numbers that are not finite; a batch larger than the
-/// data; a loss that does not fit what is to be predicted.
+/// data; more steps in one run than in an epoch; a loss that does not fit what is to be predicted.
 pub fn load(loaded: &Loaded) -> Result<Samples> {
     let raw = checked(loaded)?;
     check_batch(loaded, &raw)?;
@@ -300,6 +300,11 @@ fn check_batch(loaded: &Loaded, raw: &Raw) -> Result<()> {
     if recipe.batch > samples {
         let what = format!("a batch of {} samples, but there are only {samples} to train on", recipe.batch);
         return Err(loaded.problem("batch", what).help(format!("give a batch of at most {samples}")).into());
+    }
+    let (steps, unroll) = (samples.div_ceil(recipe.batch), recipe.unroll.unwrap_or(1));
+    if unroll > steps {
+        let what = format!("{unroll} steps in one run, but an epoch has only {steps}");
+        return Err(loaded.problem("unroll", what).help(format!("give at most {steps}, or leave it out")).into());
     }
     let most = samples.max(raw.test.as_ref().map_or(0, Dataset::len));
     if recipe.loss.reduction == crate::recipe::model::Reduction::Sum && recipe.batch < most {

@@ -1,6 +1,6 @@
 //! The one memory that a machine runs in.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::Range;
 use std::ptr::NonNull;
 
@@ -23,14 +23,14 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// A memory of `bytes` zeroes, or an error where the size is impossible.
+    /// A memory of `bytes` zeroes, or an error where the size is impossible or there is not so much.
     pub fn new(bytes: usize) -> Result<Memory, String> {
         let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { ALIGNMENT };
         let layout = Layout::from_size_align(bytes.max(1), align)
             .map_err(|_| format!("a memory of {bytes} bytes is impossible"))?;
         // SAFETY: the layout's size is at least 1.
         let start = unsafe { alloc_zeroed(layout) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        let start = NonNull::new(start).ok_or_else(|| format!("there is no memory of {bytes} bytes"))?;
         Ok(Memory { start, layout })
     }
 
@@ -83,6 +83,12 @@ mod tests {
             assert!(memory.write(bytes + 2..bytes + 3).is_none());
         }
         assert!(Memory::new(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_refused() {
+        let bytes = isize::MAX as usize - HUGE_PAGE;
+        assert_eq!(Memory::new(bytes).unwrap_err(), format!("there is no memory of {bytes} bytes"));
     }
 
     #[test]

@@ -27,6 +27,9 @@ use source::Source;
 /// The most epochs of a run.
 const MOST_EPOCHS: u64 = 1_000_000;
 
+/// The most steps in one run of the program.
+const MOST_STEPS: usize = 65_536;
+
 /// A recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -223,6 +226,8 @@ impl Recipe {
         let summed = self.loss.reduction == model::Reduction::Sum && parts > 1;
         c.require(!summed, "accumulate", "parts are averaged, and the loss is a sum", "set loss.reduction to \"mean\"");
         c.require(self.unroll != Some(0), "unroll", "0 steps in a run", "give at least 1, or leave it out");
+        let most = format_args!("more than {MOST_STEPS} steps in a run");
+        c.require(self.unroll.is_none_or(|n| n <= MOST_STEPS), "unroll", most, "give as many as an epoch has at most");
         let stored = self.unroll.is_none() || self.masters.is_none();
         let what = "between steps in one run weights are f32, and masters stores them otherwise";
         c.require(stored, "unroll", what, "leave out unroll, or masters");

@@ -45,6 +45,7 @@ fn a_wrong_change_names_the_option() {
         ("target.threads=0", "0 threads"),
         ("accumulate=0", "0 parts"),
         ("accumulate=3", "64 does not divide into 3 equal parts"),
+        ("unroll=65537", "more than 65536 steps in a run"),
         ("unroll=0", "0 steps in a run"),
         ("loss_scale=0.5", "0.5 is not between 1 and 2^100"),
         ("loss_scale=adaptive", "nothing is known of 'adaptive'"),

@@ -14,13 +14,14 @@ fn workplace() -> Workplace {
 #[test]
 fn impossible_values_of_a_recipe() {
     let work = workplace();
-    let cases: [(&str, &[&str]); 12] = [
+    let cases: [(&str, &[&str]); 13] = [
         ("optimizer.learning_rate=-0.1", &["optimizer.learning_rate", "-0.1", "--set"]),
         ("optimizer.name=\"adamm\"", &["adamm", "sgd", "rmsprop"]),
         ("optimizer.lr=0.1", &["unknown field `lr`", "learning_rate", "optimizer.learning_rate"]),
         ("batch=0", &["batch of 0"]),
         ("epochs=0", &["0 epochs"]),
         ("batch=41", &["batch of 41", "only 40", "at most 40"]),
+        ("unroll=11", &["unroll", "11 steps in one run", "only 10", "at most 10"]),
         ("model.kind=\"cnn\"", &["model.channels"]),
         ("loss.name=\"mse\"", &["loss.name", "classes", "cross_entropy"]),
         ("optimizer.groups=[{pattern=\"*.wieght\"}]", &["'*.wieght'", "fc1.weight, fc1.bias", "--set"]),
