@@ -82,7 +82,8 @@ pub struct Train {
     /// A file recipe.toml, or the name of a recipe that comes with backfit.
     #[arg(required_unless_present = "resume")]
     pub recipe: Option<String>,
-    /// Goes on with this run: its folder, or its checkpoint. The checkpoint knows its recipe.
+    /// Goes on with this run, in its folder: that folder, or checkpoint.safetensors in it. From any other checkpoint, such
+    /// as best.safetensors, a run goes on in a folder of its own. A checkpoint knows its recipe.
     #[arg(long, value_name = "PATH")]
     pub resume: Option<PathBuf>,
     /// The folder of the run, which must not exist yet or be empty, instead of runs/RECIPE-N.

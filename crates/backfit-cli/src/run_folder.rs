@@ -1,5 +1,6 @@
 //! The folder of a run.
 
+use backfit::train::atomic_file;
 use backfit::train::log::{self, EventLog};
 use backfit::train::plot::Plot;
 use backfit::{Problem, Result};
@@ -49,9 +50,11 @@ impl RunFolder {
         if free { Ok(()) } else { Err(problem().help("name another one with --out, or go on with --resume").into()) }
     }
 
-    /// The folder of a run that a checkpoint belongs to.
-    pub fn of_checkpoint(checkpoint: &Path) -> Self {
-        RunFolder { path: checkpoint.parent().unwrap_or(Path::new("")).to_owned() }
+    /// The folder of the run whose latest checkpoint this is. `None` for any other file: a run that goes on from it must
+    /// not replace what is beside it.
+    pub fn of_checkpoint(checkpoint: &Path) -> Option<Self> {
+        let folder = RunFolder { path: checkpoint.parent()?.to_owned() };
+        (checkpoint == folder.checkpoint() && folder.log().is_file()).then_some(folder)
     }
 
     /// The folder itself.
@@ -89,9 +92,7 @@ impl RunFolder {
     /// # Errors
     /// What the operating system says.
     pub fn write_recipe(&self, text: &str) -> Result<()> {
-        let path = self.recipe();
-        std::fs::write(&path, text)
-            .map_err(|e| Problem::new("cannot write the recipe").in_file(path).because(e.to_string()).into())
+        atomic_file::replace(&self.recipe(), |out| out.write_all(text.as_bytes()))
     }
 
     /// Opens the log; what it has already stays.

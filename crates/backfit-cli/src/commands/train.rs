@@ -36,9 +36,10 @@ struct Run {
 pub fn run(args: &args::Train, console: Console) -> Result<i32> {
     let begun = Instant::now();
     let mut run = prepare(args)?;
-    let folder = match (&run.resumed, &args.out) {
-        (Some(checkpoint), None) => RunFolder::of_checkpoint(checkpoint),
-        (_, out) => RunFolder::create(run.loaded.source.name(), out.as_deref())?,
+    let resumed = run.resumed.as_deref().filter(|_| args.out.is_none());
+    let folder = match resumed.and_then(RunFolder::of_checkpoint) {
+        Some(folder) => folder,
+        None => RunFolder::create(run.loaded.source.name(), args.out.as_deref())?,
     };
     folder.write_recipe(&run.loaded.to_toml()?)?;
     let mut recorder = Recorder::new(console, folder.open_log()?);

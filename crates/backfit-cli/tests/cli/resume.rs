@@ -1,6 +1,6 @@
 //! Runs that were interrupted go on bit for bit.
 
-use crate::runner::{Said, Workplace};
+use crate::runner::{Said, Workplace, contents};
 use std::time::{Duration, Instant};
 
 const SHORT: [&str; 5] = ["train", "iris", "--json", "--epochs", "4"];
@@ -58,6 +58,25 @@ fn steps_in_one_run_of_the_program_and_a_static_loss_scale_change_no_number() {
     assert_eq!(plain.len(), 24);
     assert_eq!(losses("unrolled", &["unroll=4"]), plain);
     assert_eq!(losses("scaled", &["loss_scale=4096"]), plain);
+}
+
+#[test]
+fn a_run_from_any_file_but_the_latest_checkpoint_has_a_folder_of_its_own() {
+    let work = Workplace::new();
+    work.succeed(&["train", "iris", "--epochs", "3", "--set", "early_stop.patience=9", "--out", "first"]);
+    // The latest checkpoint of no run: there is no log beside it.
+    work.write("checkpoint.safetensors", std::fs::read(work.path("first/checkpoint.safetensors")).unwrap());
+    work.write("recipe.toml", "mine");
+    let before = contents(&work.path("first"));
+    for (number, from) in ["first/best.safetensors", "checkpoint.safetensors"].into_iter().enumerate() {
+        let beside = work.path(from).with_file_name("recipe.toml");
+        let recipe = std::fs::read(&beside).unwrap();
+        let said = work.succeed(&["train", "--resume", from, "--epochs", "4", "--json"]);
+        assert!(said.event("started")["epoch"].as_u64().unwrap() > 0, "{from}");
+        assert!(work.path(&format!("runs/iris-{}/checkpoint.safetensors", number + 1)).is_file(), "{from}");
+        assert!(contents(&work.path("first")) == before, "{from}: the first run has changed");
+        assert!(std::fs::read(&beside).unwrap() == recipe, "{from}: the recipe beside it has changed");
+    }
 }
 
 #[cfg(unix)]
