@@ -27,29 +27,33 @@ def run(model, fed, state):
     return results
 
 
-def batches(part, order):
-    """Batches of the size that the step was compiled for; the last one is filled up, and `valid` says with how many."""
+def batches(model, part, order):
+    """Batches of as many rows as the model takes; the last one is filled up, and `valid` says with how many."""
+    size = next(i.shape[0] for i in model[0].get_inputs() if i.name in part)
     for rows in np.array_split(order, range(size, len(order), size)):
         spare = size - len(rows)
-        batch = {name: values[np.pad(rows, (0, spare), mode="edge")] for name, values in part.items()}
+        batch = {name: values[np.pad(rows, (0, spare), mode="wrap")] for name, values in part.items()}
         batch["valid"] = np.pad(np.ones(len(rows), np.float32), (0, spare))
         yield len(rows), batch
 
 
 folder, epochs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
 step, evaluate = load("step"), load("eval")
-size = next(i.shape[0] for i in step[0].get_inputs() if i.name == "valid")
 state, hypers = dict(np.load(f"{folder}/state.npz")), dict(np.load(f"{folder}/hypers.npz"))
 samples = np.load(f"{folder}/samples.npz")
 train, test = ({n.split(".", 1)[1]: samples[n] for n in samples if n.startswith(p)} for p in ("train.", "test."))
-count, held_back = (len(next(iter(part.values()))) for part in (train, test))
+count, held_back = (len(next(iter(part.values()), ())) for part in (train, test))
 random, number = np.random.default_rng(0), 0
 for epoch in range(epochs):
     losses = []
-    for _, batch in batches(train, random.permutation(count)):
+    for _, batch in batches(step, train, random.permutation(count)):
         at = {name: np.array(values[min(number, len(values) - 1)]) for name, values in hypers.items()}
-        losses.append(run(step, batch | at, state)["loss"])
-        number += 1
-    judged = [(rows, run(evaluate, batch, state)) for rows, batch in batches(test, np.arange(held_back))]
-    report = {name: sum(rows * float(results[name]) for rows, results in judged) / held_back for name in judged[0][1]}
-    print(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, held back:", *(f"{n} {v:.4f}" for n, v in report.items()))
+        results = run(step, batch | at, state)
+        if results.get("finite", True):  # Else the step was skipped: it changed no weight, and does not count.
+            losses.append(results["loss"])
+            number += 1
+    print(f"epoch {epoch + 1}: loss {np.mean(losses) if losses else np.nan:.4f}", end=", held back: " if test else "\n")
+    if test:
+        judged = [(n, run(evaluate, batch, state)) for n, batch in batches(evaluate, test, np.arange(held_back))]
+        means = {name: sum(n * float(results[name]) for n, results in judged) / held_back for name in judged[0][1]}
+        print(*(f"{name} {value:.4f}" for name, value in means.items()))
