@@ -4,7 +4,7 @@ use super::event::{EpochReport, Event, FitReport, Stopped};
 use super::{Report, StepOutput, Trainer};
 use crate::data::{Batch, Batches, Dataset, Position, Source};
 use crate::scalars::{Mean, Scalars};
-use backfit_ir::{Problem, Result};
+use backfit_ir::{Error, Problem, Result};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub struct Checkpoints {
     /// The file; each checkpoint replaces the one before.
     pub path: PathBuf,
-    /// Steps between two checkpoints; 0 saves only at the end of epochs. The end of the run is saved in any case.
+    /// Steps between two checkpoints; 0 saves only at the end of epochs. The end of the run is saved in any case, be it an error.
     pub every: u64,
     /// An epoch that ends sooner than this after the last checkpoint is not saved.
     pub interval: Duration,
@@ -146,7 +146,7 @@ impl Trainer {
     ///
     /// # Errors
     /// As for [`Trainer::step`], [`Trainer::evaluate`] and [`Trainer::save`]; a monitored name that the model does not
-    /// report; too many skipped steps in a row.
+    /// report; too many skipped steps in a row. Where an epoch fails, the run is saved first if checkpoints are asked for.
     pub fn fit<S: Source>(&mut self, batches: Batches<S>, mut options: FitOptions) -> Result<FitReport> {
         self.check_monitor(&options)?;
         let start = Instant::now();
@@ -165,7 +165,8 @@ impl Trainer {
             if batches.position().epoch >= options.epochs {
                 break Stopped::Done;
             }
-            let (report, whole) = self.run_epoch(&mut batches, &mut options, Trainer::after_steps)?;
+            let ran = self.run_epoch(&mut batches, &mut options, Trainer::after_steps);
+            let (report, whole) = ran.map_err(|error| self.save_before(error, &mut options))?;
             if !whole {
                 break Stopped::Interrupted;
             }
@@ -287,6 +288,15 @@ impl Trainer {
         self.save(&path)?;
         options.tell(Event::Saved { path, step: self.steps() });
         Ok(())
+    }
+
+    /// Saves what was trained until an error: whatever failed, weights and state are those of the last step.
+    fn save_before(&self, error: Error, options: &mut FitOptions) -> Error {
+        let Some(checkpoints) = options.checkpoints.clone() else { return error };
+        match self.save_and_tell(checkpoints.path, options) {
+            Ok(()) => error,
+            Err(unsaved) => error.because(format!("the run could not be saved before it ended: {unsaved}")),
+        }
     }
 
     fn check_monitor(&self, options: &FitOptions) -> Result<()> {

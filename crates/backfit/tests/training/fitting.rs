@@ -85,6 +85,38 @@ fn a_run_whose_gradients_are_never_finite_gives_up_with_advice() {
 }
 
 #[test]
+fn a_run_that_gives_up_is_saved_first_and_goes_on_bit_for_bit() {
+    let (file, model) = (Scratch::new("given-up"), noisy(32, false).unwrap());
+    let mut image = small_digits(160).column("image").unwrap().to_f32();
+    image[100 * 81] = f32::INFINITY;
+    let data = small_digits(160).with_column("image", Literal::from_f32([160, 81], &image)).unwrap();
+    let batches = || data.batches(32).seed(2);
+    let mut straight = trainer(&model, 1);
+    straight.fit(batches(), FitOptions { epochs: 2, ..FitOptions::default() }).unwrap();
+    assert_eq!((straight.steps(), straight.skipped()), (8, 2));
+
+    let mut saved = Vec::new();
+    let options = FitOptions {
+        epochs: 2,
+        max_skipped_in_a_row: 0,
+        checkpoints: Some(Checkpoints { path: file.0.clone(), ..Checkpoints::default() }),
+        on_event: Some(Box::new(|event| saved.extend(matches!(event, Event::Saved { .. }).then(|| event.to_json())))),
+        ..FitOptions::default()
+    };
+    let mut first = trainer(&model, 1);
+    assert!(first.fit(batches(), options).unwrap_err().to_string().contains("1 steps in a row"));
+    let applied = first.steps();
+    assert!(applied > 0 && applied < 5, "{applied}");
+    assert_eq!(saved.iter().map(|event| event["step"].as_u64()).collect::<Vec<_>>(), [Some(applied)]);
+
+    let mut second = trainer(&model, 1);
+    second.resume(&file.0).unwrap();
+    assert_eq!((second.steps(), second.skipped()), (applied, 1));
+    second.fit(batches(), FitOptions { epochs: 2, ..FitOptions::default() }).unwrap();
+    assert_eq!(residents(&second), residents(&straight));
+}
+
+#[test]
 fn an_unknown_monitor_is_told_before_the_first_step() {
     let monitor = Monitor { name: "f1".into(), maximise: true };
     let mut trainer = trainer(&noisy(32, false).unwrap(), 1);
