@@ -16,6 +16,9 @@ use serde_json::json;
 use std::io::ErrorKind;
 use std::path::Path;
 
+/// For so many steps at most it is written what is fed.
+const MOST_STEPS: u64 = 10_000_000;
+
 /// Writes models, and what they start from, into a folder.
 ///
 /// # Errors
@@ -39,8 +42,11 @@ pub fn run(args: &args::Export, console: Console) -> Result<()> {
     }
     let files: Vec<Vec<u8>> = models.iter().map(Model::to_bytes).collect::<Result<_>>()?;
     let recipe = source.loaded.to_toml()?;
-    let hypers =
-        source.samples.as_ref().map(|samples| hypers(&source.loaded, samples, &module, source.trainer.steps()));
+    let hypers = source
+        .samples
+        .as_ref()
+        .map(|samples| hypers(&source.loaded, samples, &module, source.trainer.steps()))
+        .transpose()?;
 
     std::fs::create_dir_all(&args.out).map_err(|e| {
         Problem::new("cannot make the folder").in_file(&args.out).because(e.to_string()).help("choose one with --out")
@@ -143,10 +149,18 @@ fn state(trainer: &Trainer) -> Result<Vec<(String, Literal)>> {
 }
 
 /// What is fed at each step to come beside the batch: to the end of the recipe, and for an epoch at least.
-fn hypers(loaded: &Loaded, samples: &Samples, module: &TrainModule, done: u64) -> Vec<(String, Literal)> {
+///
+/// # Errors
+/// More steps than anyone takes one by one.
+fn hypers(loaded: &Loaded, samples: &Samples, module: &TrainModule, done: u64) -> Result<Vec<(String, Literal)>> {
     let recipe = &loaded.recipe;
     let per_epoch = samples.batches(loaded).per_epoch();
-    let total = recipe.epochs * per_epoch;
+    let total = recipe.epochs.saturating_mul(per_epoch);
+    if total > MOST_STEPS {
+        let problem =
+            loaded.problem("epochs", format_args!("a file with what is fed at each of {total} steps is too large"));
+        return Err(problem.help(format!("give fewer epochs: at most {MOST_STEPS} steps")).into());
+    }
     let schedule = recipe.schedule.as_ref().map_or(Schedule::Constant, |schedule| schedule.over(total));
     let optimizer = &module.optimizer;
     let names = optimizer.hypers();
@@ -158,7 +172,7 @@ fn hypers(loaded: &Loaded, samples: &Samples, module: &TrainModule, done: u64) -
         columns.iter_mut().zip(&values).for_each(|(column, value)| column.push(*value as f32));
     }
     let literal = |column: &Vec<f32>| Literal::from_f32([column.len()], column);
-    names.into_iter().zip(&columns).map(|(name, column)| (name.to_owned(), literal(column))).collect()
+    Ok(names.into_iter().zip(&columns).map(|(name, column)| (name.to_owned(), literal(column))).collect())
 }
 
 fn write_models(folder: &Path, models: &[Model], files: &[Vec<u8>], console: Console) -> Result<()> {
