@@ -3,7 +3,9 @@
 use backfit_compile::precision::{Compute, Policy};
 use backfit_cpu::Cpu;
 use backfit_grad::gradients;
-use backfit_ir::{DType, Literal, Module, Tensor};
+use backfit_ir::ops::batch_norm::BatchNormParameters;
+use backfit_ir::ops::definition::values::uniform;
+use backfit_ir::{DType, Graph, Literal, Module, Tensor, Type};
 use backfit_suites::compare::{distance, on_cpu, on_cpu_in};
 use backfit_suites::oracle::file::json;
 use backfit_suites::oracle::models::{Model, models};
@@ -97,5 +99,35 @@ fn a_policy_that_narrows_nothing_keeps_every_bit() {
         for ((name, found), expected) in names.iter().zip(&found).zip(&expected) {
             assert_eq!(found.bytes(), expected.bytes(), "{}: {name}", model.name);
         }
+    }
+}
+
+#[test]
+fn batches_with_more_elements_than_f16_counts_are_normalised_on_an_f16_engine() {
+    let g = Graph::new();
+    let shape = [72usize, 1, 32, 32];
+    let x = g.input("x", DType::F32, shape);
+    let mask = g.input("mask", DType::F32, [72]);
+    let [weight, bias, running_mean, running_var] =
+        ["weight", "bias", "running_mean", "running_var"].map(|name| g.input(name, DType::F32, [1]));
+    let parameters =
+        BatchNormParameters { weight: &weight, bias: &bias, running_mean: &running_mean, running_var: &running_var };
+    let out = x.batch_norm(parameters, Some(&mask), 0.1, 1e-5);
+    let loss = (&out.y * &out.y * &x).sum_all() / 64.0;
+    let found = gradients(&loss, &[&x, &weight, &bias]).unwrap();
+    let results = found.iter().chain([&out.y, &out.running_mean, &out.running_var]);
+    results.enumerate().for_each(|(i, value)| g.result(&format!("y{i}"), value));
+    let module = g.finish().unwrap();
+    let rows: Vec<f64> = (0..72).map(|row| f64::from(u8::from(row % 9 != 8))).collect();
+    let numbers = |values: &[f64]| Literal::from_f64(Type::new(DType::F32, [values.len()]), values);
+    let values = Literal::from_f64(x.ty().clone(), &uniform(72 * 1024, -1.0, 3.0, 1));
+    let scalars = [1.5, 0.25, 0.5, 2.0].map(|v| numbers(&[v]));
+    let arguments = [&[values, numbers(&rows)], &scalars[..]].concat();
+    let cpu = Cpu::default().threads(2);
+    let expected = on_cpu(&cpu, &module, &arguments).unwrap();
+    let found = on_cpu_in(&cpu, &Policy::f16_engine(), &module, &arguments).unwrap();
+    for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        let error = distance(found, expected);
+        assert!(error < 2e-3, "result {i} is off by {error:e}");
     }
 }

@@ -80,12 +80,15 @@ fn check(types: &[Type], attributes: &Attributes) -> Result<(), String> {
     check_weights(types.get(5), &[rows])
 }
 
-/// The real elements of a batch, per channel.
+/// The real elements of a batch, per channel. Their number is kept as two factors: rows times positions soon exceed
+/// what f16 holds.
 struct Batch {
     /// True for elements of real rows, where there is a mask.
     mask: Option<Tensor>,
-    /// How many there are, at least 1; a scalar.
-    count: Tensor,
+    /// How many rows are real, at least 1; a scalar.
+    rows: Tensor,
+    /// How many elements a row has, at least 1.
+    positions: f64,
     /// The unbiased variance per biased one; a scalar.
     unbiasing: Tensor,
     /// The momentum, 0 where there are no real elements; a scalar.
@@ -98,16 +101,23 @@ impl Batch {
         let positions: usize = x.shape()[2..].iter().product();
         let scalar = |v: f64| x.graph().scalar(x.dtype(), v);
         let real = mask.map(|mask| mask.ne(&mask.like(0.0)));
-        let count = match &real {
-            Some(real) => real.cast(x.dtype()).sum_all() * positions as f64,
-            None => scalar((x.dim(0) * positions) as f64),
+        let rows = match &real {
+            Some(real) => real.cast(x.dtype()).sum_all(),
+            None => scalar(x.dim(0) as f64),
         };
+        let momentum = if positions > 0 { accepted(attributes.float("momentum")) } else { 0.0 };
+        let positions = positions.max(1) as f64;
         let one = scalar(1.0);
+        let momentum = rows.minimum(&one) * momentum;
+        let rows = rows.maximum(&one);
+        // With n elements n / (n − 1), and 1 for a single one.
+        let others = 1.0 - rows.reciprocal() / positions;
         Batch {
             mask: real.map(|real| spread_weights(&real, x.shape())),
-            unbiasing: &count / (&count - 1.0).maximum(&one),
-            momentum: count.minimum(&one) * accepted(attributes.float("momentum")),
-            count: count.maximum(&one),
+            unbiasing: others.gt(&scalar(0.0)).select(&others, &one).reciprocal(),
+            momentum,
+            rows,
+            positions,
         }
     }
 
@@ -116,8 +126,15 @@ impl Batch {
         self.mask.as_ref().map_or(x.clone(), |mask| mask.select(x, &x.like(0.0)))
     }
 
+    /// The mean of what real elements hold.
     fn mean(&self, x: &Tensor) -> Tensor {
-        per_channel(&self.real(x)) / &self.count
+        self.share(&self.real(x))
+    }
+
+    /// The sum over all elements per real element; means of rows first, so that no sum grows with the number of elements.
+    fn share(&self, x: &Tensor) -> Tensor {
+        let positions: Vec<i64> = (2..x.rank() as i64).collect();
+        (x.sum(&positions) / self.positions).sum(&[0]) / &self.rows
     }
 }
 

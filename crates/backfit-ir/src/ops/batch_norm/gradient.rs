@@ -18,12 +18,13 @@ pub fn vjp(vjp: &Vjp) -> Vec<Option<Tensor>> {
     let weight = channels(&vjp.operands[1].cast(x.dtype()));
     let through = g.as_ref().map(|g| {
         let h = g * &weight;
-        let sums = channels(&per_channel(&h)) + &normal * channels(&per_channel(&(&h * &normal)));
-        (h - batch.real(&(sums / &batch.count))) * channels(rstd)
+        let shares = channels(&batch.share(&h)) + &normal * channels(&batch.share(&(&h * &normal)));
+        (h - batch.real(&shares)) * channels(rstd)
     });
     let (to_mean, to_variance) = to_statistics(vjp, &batch);
-    let by_mean = to_mean.map(|c| batch.real(&(channels(&c) / &batch.count).broadcast_to(x.shape())));
-    let by_variance = to_variance.map(|c| batch.real(&(centered * channels(&(c * 2.0 / &batch.count)))));
+    let each = |c: &Tensor| channels(&(c / &batch.rows / batch.positions));
+    let by_mean = to_mean.map(|c| batch.real(&each(&c).broadcast_to(x.shape())));
+    let by_variance = to_variance.map(|c| batch.real(&(centered * each(&(c * 2.0)))));
     let to_x = total([through, by_mean, by_variance]);
     let to_weight = g.as_ref().map(|g| per_channel(&(g * &normal)));
     let to_bias = g.as_ref().map(per_channel);
