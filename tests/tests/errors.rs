@@ -240,3 +240,15 @@ fn a_mistake_within_a_function_is_told_where_it_is() {
         "add: shapes [2] and [3] do not broadcast: 2 against 3, counting axes from the end\n  at @3\n  because it is part of function 'twice'",
     );
 }
+
+#[test]
+fn scopes_named_like_what_the_compiler_adds() {
+    let g = Graph::new();
+    let line = line!();
+    g.scope("mean()", || x(&g).exp());
+    says(
+        &words(&g),
+        line,
+        "a scope cannot be named 'mean()'\n  at @1\n  because names that end with '()' mark what the compiler adds\n  help: leave out the '()'",
+    );
+}

@@ -131,6 +131,35 @@ fn layers_that_differ_are_functions_that_are_called_and_train_as_layers_written_
 }
 
 #[test]
+fn a_stack_builds_every_layer_once_and_updates_what_each_layer_keeps() {
+    for rate in [0.0, 0.2] {
+        let g = Graph::new();
+        let x = g.input("x", F32, [BATCH, WIDTH]);
+        let mut built = Vec::new();
+        let h = nn::Stack::new("layers", 3).apply(&g, &x, |g, x, layer| {
+            built.push(layer);
+            let h = nn::BatchNorm::new("bn").apply(g, &nn::linear(g, "fc", x, WIDTH));
+            nn::dropout(&h, rate).tanh()
+        });
+        assert_eq!(built, [0, 1, 2]);
+        let model = TrainStep::new(&(&h * &h).mean_all()).optimizer(Sgd::new(0.1)).build().unwrap();
+        let scan = model.module.functions.iter().find(|f| f.name == "layers").unwrap();
+        assert_eq!(scan.params.iter().any(|p| p.name == backfit::ir::RNG_KEY), rate > 0.0);
+        let mut training = Training::new(model, &Cpu::default().threads(1)).unwrap();
+        let before: BTreeMap<String, Literal> = training.residents().into_iter().collect();
+        let values: Vec<f32> = (0..BATCH * WIDTH).map(|i| (i * i % 23) as f32 - 11.0).collect();
+        training.step(&[("x", Literal::from_f32([BATCH, WIDTH], &values))]);
+        let after: BTreeMap<String, Literal> = training.residents().into_iter().collect();
+        for name in ["layers.bn.running_mean", "layers.bn.running_var", "layers.fc.weight", "layers.bn.weight"] {
+            let layers = |all: &BTreeMap<String, Literal>| all[name].to_f64();
+            let (old, new) = (layers(&before), layers(&after));
+            let moved = old.chunks(old.len() / 3).zip(new.chunks(old.len() / 3)).all(|(old, new)| old != new);
+            assert!(moved, "{name} of some layer stayed");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_scope_is_refused_with_those_that_there_are() {
     let error = network(2, Taps::Named(vec!["atn".to_owned()]), 0.0).build().err().unwrap().to_string();
     assert!(error.contains("no such scope") && error.contains("attn"), "{error}");

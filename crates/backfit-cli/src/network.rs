@@ -140,7 +140,7 @@ impl Network<'_> {
         for (i, width) in model.layers.iter().flatten().enumerate() {
             let name = format!("fc{}", i + 1);
             h = self.activated(&self.linear(&name, "model.layers", &h, *width), &name);
-            if let Some(rate) = model.dropout.filter(|rate| *rate > 0.0) {
+            if let Some(rate) = model.dropout {
                 h = self.from("model.dropout", &name, || h.dropout(rate));
             }
         }

@@ -3,7 +3,7 @@
 use crate::pairs::Pairs;
 use crate::taps::TapReport;
 use backfit_ir::ops::Derivative;
-use backfit_ir::rewrite::inner_scope;
+use backfit_ir::scope;
 use backfit_ir::{Attributes, Error, Function, Graph, Loc, Node, Op, Place, Problem, Tensor, ValueId, Vjp};
 use std::panic::Location;
 
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
         let (name, attributes, derivative) = derivative(graph, &node);
         let scope = match derivative {
             // As the inlined backward function of a pair has it, so that later stages know what they see.
-            Derivative::Rule(_) => inner_scope(&node.scope, &format!("{name}.backward")),
+            Derivative::Rule(_) => scope::within_composite(&node.scope, &format!("{name}.backward")),
             _ => node.scope.clone(),
         };
         let derive = || self.derive(index, &node, (&name, &attributes, derivative), &wanted, &cotangents);

@@ -3,7 +3,7 @@
 use crate::pairs::{Pair, Pairs, Residual, extend, unused};
 use crate::reverse::active_values;
 use backfit_ir::ops::scan::Scan;
-use backfit_ir::rewrite::inner_scope;
+use backfit_ir::scope;
 use backfit_ir::{Error, FuncId, Graph, Node, Op, Role, Tensor, Type};
 
 /// How the operands of the backward body are laid out.
@@ -149,7 +149,7 @@ impl Pairs<'_> {
             let found = g.call(plan.pair.backward, &operands);
             let cotangent = |i: usize| plan.pair.outputs[i].map(|o| found[o].clone());
             // Over many steps sums are long: they have a scope of their own, by which a precision policy knows them.
-            let scope = inner_scope(&node.scope, "sum.backward");
+            let scope = scope::within_composite(&node.scope, "sum.backward");
             let constants = (0..scan.constants).filter(|&i| plan.constants[i]);
             let add = |(sum, i): (Tensor, usize)| match cotangent(scan.carries + i) {
                 Some(c) => g.originate(node.loc.clone(), scope.clone(), || &sum + &c),

@@ -8,6 +8,7 @@ use crate::init::Init;
 use crate::literal::Literal;
 use crate::op::Op;
 use crate::ops::definition::{Body, Kind, OpDef};
+use crate::scope;
 use crate::shape::{MAX_RANK, Shape, Type};
 use crate::taps::Taps;
 use std::collections::HashMap;
@@ -262,11 +263,11 @@ impl Graph {
     }
 
     /// Runs `build` within a scope; names of weights and paths of nodes get it as a component.
+    /// A name must not end with `()`: that marks what the compiler adds.
+    #[track_caller]
     pub fn scope<T>(&self, name: &str, build: impl FnOnce() -> T) -> T {
-        lock(&self.state).scope.push(name.to_owned());
-        let out = build();
-        lock(&self.state).scope.pop();
-        out
+        let _scope = self.enter(name);
+        build()
     }
 
     /// Enters a scope, as [`Graph::scope`] does, until the guard is dropped. Unlike with a closure, what a
@@ -280,8 +281,14 @@ impl Graph {
     /// drop(guard);
     /// assert!(g.inspect(|f| f.param_index("fc1.weight")).is_some());
     /// ```
+    #[track_caller]
     #[must_use = "the scope ends where the guard is dropped"]
     pub fn enter(&self, name: &str) -> ScopeGuard {
+        if scope::is_reserved(name) {
+            let problem = Problem::new(format!("a scope cannot be named '{name}'"));
+            let problem = problem.because("names that end with '()' mark what the compiler adds");
+            self.problem(problem.help("leave out the '()'"), Location::caller());
+        }
         lock(&self.state).scope.push(name.to_owned());
         ScopeGuard { graph: self.clone() }
     }

@@ -17,6 +17,7 @@ pub mod op;
 pub mod ops;
 pub mod random;
 pub mod rewrite;
+pub mod scope;
 pub mod shape;
 pub mod taps;
 pub mod text;

@@ -4,6 +4,7 @@
 
 use crate::graph::{Def, FuncId, Function, FunctionResult, Loc, Module, Node, ValueId};
 use crate::op::Op;
+use crate::scope;
 use crate::shape::Type;
 use std::sync::Arc;
 
@@ -258,22 +259,6 @@ pub fn live_functions(module: &Module, roots: &[FuncId]) -> (Module, Vec<FuncId>
     (pruned, roots.iter().map(|id| renumbered[id.index()]).collect())
 }
 
-/// A scope path within another.
-///
-/// ```
-/// use backfit_ir::rewrite::inner_scope;
-/// let outer = "encoder/0".into();
-/// assert_eq!(&*inner_scope(&outer, "softmax"), "encoder/0/softmax");
-/// assert_eq!(&*inner_scope(&"".into(), "softmax"), "softmax");
-/// ```
-pub fn inner_scope(outer: &Arc<str>, inner: &str) -> Arc<str> {
-    match (outer.is_empty(), inner.is_empty()) {
-        (_, true) => outer.clone(),
-        (true, false) => inner.into(),
-        (false, false) => format!("{outer}/{inner}").into(),
-    }
-}
-
 /// A function body that is being copied into a caller.
 struct Frame<'m> {
     from: &'m Function,
@@ -296,7 +281,7 @@ impl<'m> Frame<'m> {
 
     fn origin(&self, node: &Node) -> (Loc, Arc<str>) {
         let Some((_, loc, scope)) = &self.call else { return (node.loc.clone(), node.scope.clone()) };
-        (loc.clone(), inner_scope(scope, &node.scope))
+        (loc.clone(), scope::within(scope, &node.scope))
     }
 
     /// The frame of a call in this one. Nodes get the call's location; their scope becomes the call's, the composite's
@@ -305,7 +290,7 @@ impl<'m> Frame<'m> {
         let arguments: Vec<ValueId> = node.operands.iter().map(|&v| self.value(v)).collect();
         let (loc, scope) = self.origin(node);
         let scope = match &callee.composite {
-            Some(composite) => inner_scope(&scope, &composite.name),
+            Some(composite) => scope::within_composite(&scope, &composite.name),
             None => scope,
         };
         Frame::new(callee, &arguments, Some((&node.results, loc, scope)))

@@ -178,7 +178,7 @@ fn loops_take_weights_cast_once_outside_and_stack_narrow_values() {
         // Forward stacks what backward reads; backward stacks gradients, which the update reads as they are.
         let stacked = if scan.reverse { DType::F32 } else { DType::BF16 };
         assert!(node.results[scan.carries..].iter().all(|&v| step.ty(v).dtype == stacked));
-        let sums = lowered.module.function(scan.body).nodes.iter().filter(|n| n.scope.ends_with("sum.backward"));
+        let sums = lowered.module.function(scan.body).nodes.iter().filter(|n| n.scope.ends_with("sum.backward()"));
         let wide = |n: &Node| lowered.module.function(scan.body).ty(n.results[0]).dtype == DType::F32;
         assert_eq!(sums.map(wide).collect::<Vec<_>>(), vec![true; usize::from(scan.reverse)]);
     }

@@ -2,7 +2,7 @@
 
 use backfit_ir::op::Monoid;
 use backfit_ir::ops::family::Family;
-use backfit_ir::{Node, Op};
+use backfit_ir::{Node, Op, scope};
 
 /// What an operator is to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,9 +24,7 @@ pub enum Class {
     Random,
 }
 
-/// The scope of what a training step appends.
-const STEP: &str = "step";
-/// The scope of a sum that a loop's derivative carries from step to step.
+/// The derivative that is a sum that a loop's derivative carries from step to step.
 const SUM: &str = "sum.backward";
 
 impl Class {
@@ -69,12 +67,11 @@ impl Class {
     ///
     /// Its scope tells: inlined nodes and derivatives have the composite's name there.
     pub fn of(node: &Node) -> Class {
-        let mut path = node.scope.split('/').peekable();
-        if path.peek() == Some(&STEP) {
+        if node.scope.split('/').next() == Some(scope::STEP) {
             return Class::Update;
         }
         let of_part = |part: &str| if part == SUM { Some(Class::Reduction) } else { Class::of_composite(part) };
-        path.find_map(of_part).unwrap_or_else(|| Class::of_operator(&node.op))
+        scope::composites(&node.scope).find_map(of_part).unwrap_or_else(|| Class::of_operator(&node.op))
     }
 
     fn of_operator(op: &Op) -> Class {
@@ -92,7 +89,7 @@ impl Class {
 
 /// Whether a node is part of a derivative.
 pub fn is_backward(node: &Node) -> bool {
-    node.scope.split('/').any(|part| part.ends_with(".backward"))
+    scope::composites(&node.scope).any(|name| name.ends_with(".backward"))
 }
 
 #[cfg(test)]
@@ -110,12 +107,13 @@ mod tests {
     fn the_outermost_composite_decides_then_the_operator() {
         let add = || Op::Binary(Binary::Add);
         assert_eq!(class(add(), "encoder/0"), Class::Elementwise);
-        assert_eq!(class(add(), "attn/scaled_dot_product_attention.backward/softmax.backward"), Class::Softmax);
-        assert_eq!(class(add(), "cross_entropy/softmax_cross_entropy"), Class::Loss);
-        assert_eq!(class(add(), "step/adam_update"), Class::Update);
-        assert_eq!(class(add(), "lion_update"), Class::Update);
-        assert_eq!(class(Op::Barrier, "fc1/gelu"), Class::Elementwise);
+        assert_eq!(class(add(), "attn/scaled_dot_product_attention.backward()/softmax.backward()"), Class::Softmax);
+        assert_eq!(class(add(), "cross_entropy()/softmax_cross_entropy()"), Class::Loss);
+        assert_eq!(class(add(), "step()/adam_update()"), Class::Update);
+        assert_eq!(class(add(), "lion_update()"), Class::Update);
+        assert_eq!(class(Op::Barrier, "fc1/gelu()"), Class::Elementwise);
         let sum = Op::Reduce { monoid: Monoid::Sum, axes: vec![0], accumulator: backfit_ir::DType::F32 };
-        assert_eq!(class(sum, "fc1/linear.backward"), Class::Reduction);
+        assert_eq!(class(add(), "step/mean"), Class::Elementwise);
+        assert_eq!(class(sum, "fc1/linear.backward()"), Class::Reduction);
     }
 }

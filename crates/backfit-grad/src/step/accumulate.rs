@@ -5,7 +5,9 @@ use super::backward::Computed;
 use super::loop_body::{LoopBody, Values, stacked};
 use super::scale::Scale;
 use backfit_ir::ops::scan::Scan;
-use backfit_ir::{DType, Error, FuncId, Function, Graph, Loc, Param, Place, Problem, Role, Tensor, Type, ValueId};
+use backfit_ir::{
+    DType, Error, FuncId, Function, Graph, Loc, Param, Place, Problem, Role, Tensor, Type, ValueId, scope,
+};
 
 /// How a batch is taken in parts.
 #[derive(Clone)]
@@ -88,7 +90,7 @@ impl Accumulate {
         let Some(body) = body else {
             return Err(Error::from_problems(micro.problems()).expect("why there is no body"));
         };
-        let (scale, computed) = graph.originate(origin.clone(), "step".into(), || {
+        let (scale, computed) = graph.originate(origin.clone(), scope::STEP.into(), || {
             let scale = rule.map(|rule| Scale::of(&graph, rule));
             // The parameters of the micro-batch's function are those of the model, and the loss scale where it is resident.
             let added = function.params.iter().skip(main.params.len());

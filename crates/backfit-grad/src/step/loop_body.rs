@@ -1,6 +1,6 @@
 //! Functions as bodies of loops: their parameters in the order that a loop asks for.
 
-use backfit_ir::{FuncId, Function, Graph, Loc, Role, Tensor, Type, ValueId};
+use backfit_ir::{FuncId, Function, Graph, Loc, Role, Tensor, Type, ValueId, scope};
 use std::collections::HashMap;
 
 /// What stands for the values of a function elsewhere.
@@ -24,7 +24,7 @@ impl<'a> LoopBody<'a> {
 
     /// Builds nodes that are not the function's own.
     pub fn build<T>(&self, build: impl FnOnce() -> T) -> T {
-        self.graph.originate(self.origin.clone(), "step".into(), build)
+        self.graph.originate(self.origin.clone(), scope::STEP.into(), build)
     }
 
     /// Parameters that stand for these of the function.

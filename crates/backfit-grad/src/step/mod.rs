@@ -29,7 +29,7 @@ use crate::optimizer::Optimizer;
 use crate::taps::TapReport;
 use crate::variants::Inference;
 use accumulate::{Accumulate, Whole};
-use backfit_ir::{Error, FuncId, Function, Graph, Loc, Module, Param, Problem, Role, Tensor, Type, ValueId};
+use backfit_ir::{Error, FuncId, Function, Graph, Loc, Module, Param, Problem, Role, Tensor, Type, ValueId, scope};
 use group::Groups;
 use scale::Scale;
 use std::panic::Location;
@@ -327,7 +327,7 @@ struct Assembled {
 
 /// Builds what belongs to the step as a whole and stands where the loss was made.
 fn at_step<T>(graph: &Graph, origin: &Loc, build: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let built = graph.originate(origin.clone(), "step".into(), build)?;
+    let built = graph.originate(origin.clone(), scope::STEP.into(), build)?;
     Error::from_problems(graph.problems()).map_or(Ok(built), Err)
 }
 

@@ -3,7 +3,7 @@
 use super::FINITE;
 use super::loop_body::{LoopBody, Values, stacked};
 use backfit_ir::ops::scan::Scan;
-use backfit_ir::{DType, FuncId, Function, Graph, Loc, Param, Role, Tensor, Type, ValueId};
+use backfit_ir::{DType, FuncId, Function, Graph, Loc, Param, Role, Tensor, Type, ValueId, scope};
 
 /// The function that takes several steps, as one [`TrainStep::unroll`](super::TrainStep::unroll) asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) fn define(step: &Graph, count: usize, fed: &[&str], origin: &Loc) -> 
         let declare = || steps.parameter(&param.name, ty, param.role, param.init.clone());
         values.insert(param.value, steps.originate(param.loc.clone(), "".into(), declare));
     }
-    steps.originate(origin.clone(), "step".into(), || {
+    steps.originate(origin.clone(), scope::STEP.into(), || {
         let from = |ids: &[ValueId]| ids.iter().map(|v| &values[v]).collect::<Vec<&Tensor>>();
         let good = steps.scalar(DType::I32, 0.0);
         let (carried, shared) = ([from(&carries), vec![&good]].concat(), [from(&tables), from(&constants)].concat());

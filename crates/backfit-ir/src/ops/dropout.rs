@@ -14,8 +14,12 @@ use crate::shape::Type;
 
 impl Tensor {
     /// Dropout with a key of its own from [`Graph::random_key`](crate::Graph::random_key), in the main function.
+    /// With a rate of 0 it is this tensor, and nothing is drawn.
     #[track_caller]
     pub fn dropout(&self, rate: f64) -> Tensor {
+        if rate == 0.0 {
+            return self.clone();
+        }
         self.dropout_with(&self.graph().random_key(), rate)
     }
 

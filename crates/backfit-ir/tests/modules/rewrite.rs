@@ -78,12 +78,12 @@ fn inlined_nodes_carry_the_place_of_the_call() {
     let flat = inline_calls(&module, FuncId(3), |_| true);
     let places: Vec<String> = flat.nodes.iter().map(|n| format!("{} {} {}", n.op.name(), n.scope, n.loc)).collect();
     let expected = [
-        "exp head/outer/inner/own user.rs:2",
-        "exp head/outer/inner/own user.rs:2",
-        "add head/outer user.rs:2",
-        "exp outer/inner/own user.rs:3",
-        "exp outer/inner/own user.rs:3",
-        "add outer user.rs:3",
+        "exp head/outer()/inner()/own user.rs:2",
+        "exp head/outer()/inner()/own user.rs:2",
+        "add head/outer() user.rs:2",
+        "exp outer()/inner()/own user.rs:3",
+        "exp outer()/inner()/own user.rs:3",
+        "add outer() user.rs:3",
     ];
     assert_eq!(places, expected);
     let (flat, _) = live_functions(&with_main(&module, flat), &[FuncId(3)]);

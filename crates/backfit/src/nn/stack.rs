@@ -1,6 +1,7 @@
 //! Layers one after another.
 
 use backfit_ir::ops::scan::Scan;
+use backfit_ir::rewrite::Rewriter;
 use backfit_ir::{DType, FuncId, Function, Graph, Init, Literal, Param, RNG_KEY, Role, Taps, Tensor, Type};
 
 /// Layers of the same kind, one after another, as one loop over stacked weights: graph, compile time and program do not
@@ -91,33 +92,30 @@ impl Stack {
         index: usize,
         build: &mut impl FnMut(&Graph, &Tensor, &[Tensor], usize) -> Tensor,
     ) -> Layer {
-        let mut with_key = true;
-        loop {
-            let f = g.function(&self.name);
-            f.taps(match &self.taps {
-                Taps::Budget(bytes) => Taps::Budget(bytes / self.layers as u64),
-                taps => taps.clone(),
-            });
-            let x = f.parameter("x", ty.clone(), Role::Input, None);
-            let mut own = Vec::new();
-            for (i, tensor) in shared.iter().enumerate() {
-                own.push(f.parameter(&format!("shared {i}"), tensor.ty().clone(), Role::Input, None));
-            }
-            let key = with_key.then(|| f.parameter(RNG_KEY, Type::new(DType::U32, [4]), Role::Input, None));
-            let y = build(&f, &x, &own, index);
-            f.result("y", &y);
-            // The output first, then what the layer updates.
-            f.rewrite(|f| {
-                let y = f.results.pop();
-                f.results.splice(0..0, y);
-            });
-            let function = f.inspect(Function::clone);
-            let unused = |key: &Tensor| key.value().is_some_and(|v| function.use_counts()[v.index()] == 0);
-            if !key.as_ref().is_some_and(unused) {
-                return Layer { graph: f, function };
-            }
-            with_key = false;
+        let f = g.function(&self.name);
+        f.taps(match &self.taps {
+            Taps::Budget(bytes) => Taps::Budget(bytes / self.layers as u64),
+            taps => taps.clone(),
+        });
+        let x = f.parameter("x", ty.clone(), Role::Input, None);
+        let mut own = Vec::new();
+        for (i, tensor) in shared.iter().enumerate() {
+            own.push(f.parameter(&format!("shared {i}"), tensor.ty().clone(), Role::Input, None));
         }
+        f.parameter(RNG_KEY, Type::new(DType::U32, [4]), Role::Input, None);
+        let y = build(&f, &x, &own, index);
+        f.result("y", &y);
+        f.rewrite(|f| {
+            // The output first, then what the layer updates.
+            let y = f.results.pop();
+            f.results.splice(0..0, y);
+            let key = 1 + shared.len();
+            if f.use_counts()[f.params[key].value.index()] == 0 {
+                *f = without_param(f, key);
+            }
+        });
+        let function = f.inspect(Function::clone);
+        Layer { graph: f, function }
     }
 
     /// All layers as one scan.
@@ -190,6 +188,20 @@ fn define(g: &Graph, layer: Option<Graph>) -> Option<FuncId> {
     let layer = layer?;
     layer.rewrite(|f| f.results.iter_mut().for_each(|r| r.alias = None));
     g.define(layer)
+}
+
+/// A function without a parameter that nothing reads.
+fn without_param(f: &Function, unused: usize) -> Function {
+    let mut out = Rewriter::bare(f);
+    for (_, param) in f.params.iter().enumerate().filter(|(i, _)| *i != unused) {
+        let Param { name, role, init, loc, value } = param.clone();
+        let new = out.function.add_param(name, f.ty(value).clone(), role, init, loc);
+        out.map_value(value, new);
+    }
+    f.nodes.iter().for_each(|node| _ = out.copy_node(node));
+    let mut out = out.finish();
+    out.results.iter_mut().filter_map(|r| r.alias.as_mut()).filter(|i| **i > unused).for_each(|i| *i -= 1);
+    out
 }
 
 /// Whether two layers differ in the values of their initial weights at most.

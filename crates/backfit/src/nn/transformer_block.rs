@@ -104,7 +104,7 @@ impl TransformerBlock {
         let _scope = g.enter(&self.name);
         let normed = self.norm(g, "norm1", x);
         let attended = self.attention.apply(g, &normed);
-        self.fed_forward(g, &(x + &self.dropped(attended)))
+        self.fed_forward(g, &(x + &attended.dropout(self.dropout)))
     }
 
     /// Builds the block for the next token alone, `[B, 1, E]`; see [`MultiHeadAttention::decode`].
@@ -127,7 +127,7 @@ impl TransformerBlock {
             let layer = FeedForward::new("mlp", self.hidden);
             self.init.into_iter().fold(layer, FeedForward::init).apply(g, &normed)
         };
-        x + &self.dropped(fed)
+        x + &fed.dropout(self.dropout)
     }
 
     #[track_caller]
@@ -139,10 +139,5 @@ impl TransformerBlock {
             let norm = LayerNorm::new(name);
             self.epsilon.into_iter().fold(norm, LayerNorm::epsilon).apply(g, x)
         }
-    }
-
-    #[track_caller]
-    fn dropped(&self, x: Tensor) -> Tensor {
-        if self.dropout == 0.0 { x } else { x.dropout(self.dropout) }
     }
 }
