@@ -1,5 +1,6 @@
 //! Training programs on the CPU, step by step.
 
+use backfit_compile::StageReport;
 use backfit_compile::precision::Policy;
 use backfit_compile::target::{Executable, FunctionReport, Port, Program};
 use backfit_cpu::{Cpu, CpuExecutable};
@@ -39,6 +40,11 @@ impl Training {
         let mut executable = cpu.build(&Program::new(module.module.clone(), functions).precision(policy.clone()))?;
         executable.run(INIT)?;
         Ok(Training { module, steps: 0, executable })
+    }
+
+    /// What the stages between graph and target did.
+    pub fn stages(&self) -> &[StageReport] {
+        self.executable.stages()
     }
 
     /// What the next step is fed: these inputs, and the hyper-parameters at the optimizer's learning rate.

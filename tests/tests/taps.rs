@@ -1,12 +1,13 @@
 //! What functions keep for their backward pass: the same bits, fewer bytes, and programs that do not grow with depth.
 
+use backfit::ir::Op;
 use backfit::ir::ops::scan::Scan;
 use backfit::prelude::*;
 use backfit_cpu::Cpu;
 use backfit_grad::{TrainModule, gradients};
 use backfit_suites::compare::{distance, on_cpu};
 use backfit_suites::training::Training;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 const WIDTH: usize = 32;
 const LENGTH: usize = 16;
@@ -60,6 +61,33 @@ fn every_policy_trains_to_the_same_bits() {
             assert!(report.bytes() <= bytes / 3, "{taps:?} keeps {}", report.bytes());
         }
         assert!(trained(model) == expected, "{taps:?}");
+    }
+}
+
+#[test]
+fn taps_packed_into_one_tensor_train_to_the_same_bits() {
+    for taps in [Taps::All, Taps::Named(vec!["attn".to_owned()])] {
+        let model = network(3, taps, 0.0).build().unwrap();
+        let expected = trained(model.clone());
+        let cpu = Cpu::default().threads(2).without_loops().with_packed_resultss();
+        let mut training = Training::new(model, &cpu).unwrap();
+        let decomposed = training.stages().iter().find(|stage| stage.name == "decompose").unwrap();
+        let functions = &decomposed.module.functions;
+        let mut called = 0;
+        for node in functions.iter().flat_map(|f| &f.nodes) {
+            if let Op::Call(callee) = node.op {
+                // One for floats, and one for the bools of the causal mask.
+                let callee = &functions[callee.index()];
+                let dtypes: HashSet<DType> = callee.results.iter().map(|r| callee.ty(r.value).dtype).collect();
+                assert_eq!(dtypes.len(), callee.results.len());
+                called += 1;
+            }
+        }
+        assert!(called > 9, "{called}");
+        assert!(decomposed.notes.iter().any(|note| note.contains("y at 0, stacked residual 0 at 2048")));
+        (0..4).for_each(|step| _ = training.step(&batch(step)));
+        let found: BTreeMap<String, Literal> = training.residents().into_iter().collect();
+        assert!(found == expected);
     }
 }
 

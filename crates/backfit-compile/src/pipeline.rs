@@ -2,7 +2,7 @@
 //!
 //! differentiate (done by the caller) → precision → decompose → simplify → layout → fuse (the target's own) → plan.
 
-use crate::passes::{cse, fold, layout, simplify, unroll};
+use crate::passes::{cse, fold, layout, pack, simplify, unroll};
 use crate::precision::{self, Policy};
 use backfit_ir::rewrite::{canonical, dead_code, inline_calls, live_functions};
 use backfit_ir::{Error, FuncId, Function, Module};
@@ -16,6 +16,9 @@ pub struct Options {
     pub flush_subnormals: bool,
     /// Whether the target has no loops, so that every step of a scan becomes a call.
     pub without_loops: bool,
+    /// Whether all results of a called function that have one dtype are packed into one, for targets whose functions
+    /// have a single output.
+    pub packed_results: bool,
     /// In which dtypes the program computes.
     pub precision: Policy,
 }
@@ -84,7 +87,8 @@ impl Lowered {
         self.record("precision", notes)
     }
 
-    /// Inlines every composite that the target does not claim, and turns loops into calls where it has none.
+    /// Inlines every composite that the target does not claim, turns loops into calls where it has none, and packs
+    /// results where functions have few outputs.
     fn decompose(&mut self, options: &Options) -> Result<(), Error> {
         let claims = options.claims;
         let mut unrolled = 0;
@@ -113,6 +117,11 @@ impl Lowered {
         }];
         if unrolled > 0 {
             notes.push(format!("{unrolled} loops became calls"));
+        }
+        if options.packed_results {
+            let (module, packed) = pack::run(&self.module, &self.roots);
+            self.module = module;
+            notes.extend(packed);
         }
         self.record("decompose", notes)
     }

@@ -26,13 +26,14 @@ pub struct Cpu {
     flush_subnormals: bool,
     fuse: bool,
     without_loops: bool,
+    packed_results: bool,
 }
 
 impl Default for Cpu {
     /// As many threads as the machine has cores.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Cpu { threads, flush_subnormals: true, fuse: true, without_loops: false }
+        Cpu { threads, flush_subnormals: true, fuse: true, without_loops: false, packed_results: false }
     }
 }
 
@@ -66,6 +67,13 @@ impl Cpu {
         self
     }
 
+    /// Packs all results of a called function that have one dtype into one, as targets with a single output need it.
+    /// Results have the same bits.
+    pub fn with_packed_resultss(mut self) -> Self {
+        self.packed_results = true;
+        self
+    }
+
     /// Compiles a program; as [`Target::compile`], with the concrete type.
     ///
     /// # Errors
@@ -73,9 +81,13 @@ impl Cpu {
     pub fn build(&self, program: &Program) -> Result<CpuExecutable, Error> {
         let isa = Isa::detect().map_err(|why| Problem::new(why).help("unset BACKFIT_ISA to use the best one"))?;
         let roots: Vec<FuncId> = program.functions.iter().map(|(_, id)| *id).collect();
-        let (flush_subnormals, without_loops) = (self.flush_subnormals, self.without_loops);
-        let precision = program.precision.clone();
-        let options = Options { claims: &[], flush_subnormals, without_loops, precision };
+        let options = Options {
+            claims: &[],
+            flush_subnormals: self.flush_subnormals,
+            without_loops: self.without_loops,
+            packed_results: self.packed_results,
+            precision: program.precision.clone(),
+        };
         let lowered = lower(&program.module, &roots, &options)?;
         let names: Vec<&str> = program.functions.iter().map(|(name, _)| name.as_str()).collect();
         let residents = residents(&lowered, &names)?;

@@ -31,9 +31,9 @@ pub fn check(case: &Case) -> Result<Compared, String> {
         let cpu = Cpu::default().threads(threads);
         let cpu = if fused { cpu } else { cpu.without_fusion() };
         let cpu = if case.flush { cpu } else { cpu.keep_subnormals() };
-        let cpu = if loops { cpu } else { cpu.without_loops() };
+        let cpu = if loops { cpu } else { cpu.without_loops().with_packed_resultss() };
         let fusion = if fused { "fused" } else { "unfused" };
-        let name = format!("{threads} threads, {fusion}{}", if loops { "" } else { ", unrolled" });
+        let name = format!("{threads} threads, {fusion}{}", if loops { "" } else { ", unrolled and packed" });
         let built =
             quietly(|| cpu.build(&program).map_err(|e| e.to_string())).map_err(|why| format!("{name}: {why}"))?;
         built.programs().iter().try_for_each(|p| p.check_races()).map_err(|why| format!("{name}: {why}"))?;

@@ -3,5 +3,6 @@
 pub mod cse;
 pub mod fold;
 pub mod layout;
+pub mod pack;
 pub mod simplify;
 pub mod unroll;
