@@ -72,7 +72,7 @@ impl Raw {
 /// data; more steps in one run than in an epoch; a loss that does not fit what is to be predicted.
 pub fn load(loaded: &Loaded) -> Result<Samples> {
     let raw = checked(loaded)?;
-    check_batch(loaded, &raw)?;
+    check_batch(loaded, &raw.train, raw.test.as_ref())?;
     let output = output(loaded, &raw)?;
     let scaling = scaling(loaded, &raw)?;
     let shape = raw.train.column(&raw.input)?.ty().shape[1..].to_vec();
@@ -105,6 +105,16 @@ pub fn load_for(loaded: &Loaded, interface: &Interface) -> Result<Samples> {
         }
     }
     scaled(&raw, interface.clone())
+}
+
+/// The same for a run that goes on.
+///
+/// # Errors
+/// As for [`load_for`]; more samples in a batch, or steps in a run, than there are.
+pub fn load_to_resume(loaded: &Loaded, interface: &Interface) -> Result<Samples> {
+    let samples = load_for(loaded, interface)?;
+    check_batch(loaded, &samples.train, samples.test.as_ref())?;
+    Ok(samples)
 }
 
 fn checked(loaded: &Loaded) -> Result<Raw> {
@@ -294,9 +304,9 @@ fn split(loaded: &Loaded, mut raw: Raw) -> Result<Raw> {
     Ok(raw)
 }
 
-fn check_batch(loaded: &Loaded, raw: &Raw) -> Result<()> {
+fn check_batch(loaded: &Loaded, train: &Dataset, test: Option<&Dataset>) -> Result<()> {
     let recipe = &loaded.recipe;
-    let samples = raw.train.len();
+    let samples = train.len();
     if recipe.batch > samples {
         let what = format!("a batch of {} samples, but there are only {samples} to train on", recipe.batch);
         return Err(loaded.problem("batch", what).help(format!("give a batch of at most {samples}")).into());
@@ -306,7 +316,7 @@ fn check_batch(loaded: &Loaded, raw: &Raw) -> Result<()> {
         let what = format!("{unroll} steps in one run, but an epoch has only {steps}");
         return Err(loaded.problem("unroll", what).help(format!("give at most {steps}, or leave it out")).into());
     }
-    let most = samples.max(raw.test.as_ref().map_or(0, Dataset::len));
+    let most = samples.max(test.map_or(0, Dataset::len));
     if recipe.loss.reduction == crate::recipe::model::Reduction::Sum && recipe.batch < most {
         let problem = loaded.problem("loss.reduction", "a sum over all samples needs them all in one batch");
         return Err(problem.help(format!("set batch to {most}, or loss.reduction to \"mean\"")).into());

@@ -85,7 +85,7 @@ fn prepare(args: &args::Train) -> Result<Run> {
         RunFolder::check_free(out)?;
     }
     let samples = match &known {
-        Some(interface) => samples::load_for(&loaded, interface)?,
+        Some(interface) => samples::load_to_resume(&loaded, interface)?,
         None => samples::load(&loaded)?,
     };
     let mut trainer = session::compile(&loaded, &samples.interface)?;

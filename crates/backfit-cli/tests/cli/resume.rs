@@ -79,6 +79,19 @@ fn a_run_from_any_file_but_the_latest_checkpoint_has_a_folder_of_its_own() {
     }
 }
 
+#[test]
+fn a_run_does_not_go_on_with_more_samples_or_steps_than_there_are() {
+    let work = Workplace::new();
+    work.succeed(&["train", "iris", "--epochs", "1", "--out", "run"]);
+    let before = contents(&work.path("run"));
+    let go_on = |change: &str, words: &[&str]| {
+        work.refuse(&["train", "--resume", "run", "--epochs", "2", "--set", change], words);
+    };
+    go_on("batch=121", &["a batch of 121 samples, but there are only 120", "at most 120"]);
+    go_on("unroll=65000", &["65000 steps in one run, but an epoch has only", "--set unroll=65000"]);
+    assert!(contents(&work.path("run")) == before);
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_saves_and_the_run_goes_on_bit_for_bit() {
