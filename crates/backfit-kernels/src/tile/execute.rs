@@ -198,9 +198,12 @@ impl Tile<'_> {
                         (_, Lane::I64) => integer::compare::<i64>(op, a, b, to, n),
                     }
                 }
-                Op::Select { mask, on_true, on_false, to: id } => {
-                    let (mask, a, b) = (self.slot(mask), self.slot(on_true), self.slot(on_false));
-                    if self.wide(id) {
+                Op::Select { mask: mask_id, on_true, on_false, to: id } => {
+                    let (mask, a, b) = (self.slot(mask_id), self.slot(on_true), self.slot(on_false));
+                    if self.plan.uniform[mask_id as usize] {
+                        let from = if *mask.cast::<i32>() != 0 { a } else { b };
+                        std::ptr::copy_nonoverlapping(from, to, n * if self.wide(id) { 8 } else { 4 });
+                    } else if self.wide(id) {
                         float::select_64(mask, a, b, to, n);
                     } else {
                         float::select_32(isa, mask, a, b, to, n);

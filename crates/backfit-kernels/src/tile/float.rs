@@ -155,12 +155,19 @@ unsafe fn clamp_body(low: *const u8, x: *const u8, high: *const u8, to: *mut u8,
 
 #[inline(always)]
 unsafe fn select_body(mask: *const u8, a: *const u8, b: *const u8, to: *mut u8, n: usize) {
-    map!(n, to: u32, mask: i32, a: u32, b: u32 => if mask != 0 { a } else { b });
+    // Not a condition: the compiler would turn it into one on addresses, element by element.
+    map!(n, to: u32, mask: i32, a: u32, b: u32 => {
+        let keep = u32::from(mask != 0).wrapping_neg();
+        (a & keep) | (b & !keep)
+    });
 }
 
 /// Selects 64-bit values.
 pub(super) unsafe fn select_64(mask: *const u8, a: *const u8, b: *const u8, to: *mut u8, n: usize) {
-    map!(n, to: u64, mask: i32, a: u64, b: u64 => if mask != 0 { a } else { b });
+    map!(n, to: u64, mask: i32, a: u64, b: u64 => {
+        let keep = u64::from(mask != 0).wrapping_neg();
+        (a & keep) | (b & !keep)
+    });
 }
 
 /// A unary operation on f64 values.

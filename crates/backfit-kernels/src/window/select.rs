@@ -82,17 +82,26 @@ impl SelectDim {
     }
 
     /// The operand positions of window `s`.
-    fn window(&self, s: usize) -> Positions {
+    fn window(&self, s: usize) -> Window {
         let start = (s * self.stride) as isize - self.padding_low;
         let step = self.window_dilation as isize;
-        let skipped = (-start).max(0).div_euclid(step) + isize::from((-start).max(0).rem_euclid(step) != 0);
-        let end = start + (self.size as isize - 1) * step + 1;
-        (start + skipped * step..end.min(self.operand as isize)).step_by(self.window_dilation)
+        let last = start + (self.size as isize - 1) * step;
+        if start >= 0 && last < self.operand as isize {
+            return Window { start, count: self.size };
+        }
+        let skipped = (-start).max(0).unsigned_abs().div_ceil(self.window_dilation);
+        let start = start + skipped as isize * step;
+        let inside = (self.operand as isize - start).max(0).unsigned_abs().div_ceil(self.window_dilation);
+        Window { start, count: inside.min(self.size.saturating_sub(skipped)) }
     }
 }
 
-/// Positions of a window's elements along a dimension.
-type Positions = std::iter::StepBy<std::ops::Range<isize>>;
+/// Positions of a window's elements along a dimension, `window_dilation` apart.
+#[derive(Clone, Copy)]
+struct Window {
+    start: isize,
+    count: usize,
+}
 
 impl SelectAndScatter {
     /// The regions that a run touches.
@@ -218,50 +227,50 @@ where
     unsafe fn scatter(&self, better: &impl Fn(S::Lane, S::Lane) -> bool) {
         let [a, b, c] = self.dims;
         for z in 0..a.source {
+            let zs = a.window(z);
             for y in 0..b.source {
+                let ys = b.window(y);
                 let row = z as isize * a.source_stride + y as isize * b.source_stride;
                 for x in 0..c.source {
-                    let windows = [a.window(z), b.window(y), c.window(x)];
+                    let xs = c.window(x);
+                    if zs.count * ys.count * xs.count == 0 {
+                        continue;
+                    }
                     // SAFETY: windows are cut to the operand; the source element lies inside the source.
                     unsafe {
-                        if let Some(selected) = self.select(&windows, better) {
-                            let add = (*self.source.offset(row + x as isize * c.source_stride)).load();
-                            let to = self.output.offset(selected);
-                            *to = S::store(Sum::combine((*to).load(), add));
-                        }
+                        let add = (*self.source.offset(row + x as isize * c.source_stride)).load();
+                        let to = self.output.offset(self.select([zs, ys, xs], better));
+                        *to = S::store(Sum::combine((*to).load(), add));
                     }
                 }
             }
         }
     }
 
-    /// Offset in the output of the element that a window selects.
+    /// Offset in the output of the element that a window selects, which must not be empty.
     #[inline(always)]
-    unsafe fn select(
-        &self,
-        [zs, ys, xs]: &[Positions; 3],
-        better: &impl Fn(S::Lane, S::Lane) -> bool,
-    ) -> Option<isize> {
+    unsafe fn select(&self, [zs, ys, xs]: [Window; 3], better: &impl Fn(S::Lane, S::Lane) -> bool) -> isize {
         let [a, b, c] = self.dims;
-        let mut best = None;
-        for z in zs.clone() {
-            for y in ys.clone() {
-                let from = z * a.operand_stride + y * b.operand_stride;
-                let to = z * a.output_stride + y * b.output_stride;
-                for x in xs.clone() {
-                    // SAFETY: the caller's windows lie inside the operand.
-                    let value = unsafe { *self.operand.offset(from + x * c.operand_stride) }.load();
-                    let wins = match best {
-                        None => true,
-                        Some((old, _)) => better(value, old) || is_nan(value) && !is_nan(old),
-                    };
-                    if wins {
-                        best = Some((value, to + x * c.output_stride));
+        let offset = |stride: [isize; 3]| zs.start * stride[0] + ys.start * stride[1] + xs.start * stride[2];
+        let operand = offset([a.operand_stride, b.operand_stride, c.operand_stride]);
+        let output = offset([a.output_stride, b.output_stride, c.output_stride]);
+        let step = |dim: &SelectDim, stride: isize, at: usize| (at * dim.window_dilation) as isize * stride;
+        // SAFETY: the caller's windows lie inside the operand, and this one has a first element.
+        let mut best = (unsafe { *self.operand.offset(operand) }.load(), output);
+        for z in 0..zs.count {
+            for y in 0..ys.count {
+                let from = operand + step(a, a.operand_stride, z) + step(b, b.operand_stride, y);
+                let to = output + step(a, a.output_stride, z) + step(b, b.output_stride, y);
+                for x in 0..xs.count {
+                    // SAFETY: as above.
+                    let value = unsafe { *self.operand.offset(from + step(c, c.operand_stride, x)) }.load();
+                    if better(value, best.0) | (is_nan(value) & !is_nan(best.0)) {
+                        best = (value, to + step(c, c.output_stride, x));
                     }
                 }
             }
         }
-        best.map(|(_, offset)| offset)
+        best.1
     }
 }
 
