@@ -7,6 +7,7 @@ use crate::fold::{Combine, Sum};
 use crate::gemm::check_distinct;
 use crate::stored::{Stored, with_stored};
 use crate::strided::{self, MAX_RANK, Walk};
+use std::hint::select_unpredictable;
 
 /// Which element of a window is selected. The first wins among equals; the first NaN wins over all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +172,8 @@ impl SelectAndScatter {
     {
         let plain = || self.dims.iter().filter(|d| d.is_plain());
         let mut windowed = [ONE; MAX_WINDOWED];
-        for (slot, dim) in windowed.iter_mut().zip(self.dims.iter().filter(|d| !d.is_plain())) {
+        // The last dimension, whose neighbours are nearest, comes last, where the loops are innermost.
+        for (slot, dim) in windowed.iter_mut().rev().zip(self.dims.iter().rev().filter(|d| !d.is_plain())) {
             *slot = *dim;
         }
         let planes: usize = plain().map(|d| d.operand).product();
@@ -233,13 +235,18 @@ where
                 let row = z as isize * a.source_stride + y as isize * b.source_stride;
                 for x in 0..c.source {
                     let xs = c.window(x);
-                    if zs.count * ys.count * xs.count == 0 {
-                        continue;
-                    }
+                    let start = [zs.start, ys.start, xs.start];
                     // SAFETY: windows are cut to the operand; the source element lies inside the source.
                     unsafe {
+                        // Known numbers of elements let the compiler unroll the loops.
+                        let selected = match [zs.count, ys.count, xs.count] {
+                            [1, 2, 2] => self.select(start, [1, 2, 2], better),
+                            [1, 3, 3] => self.select(start, [1, 3, 3], better),
+                            counts if counts.contains(&0) => continue,
+                            counts => self.select(start, counts, better),
+                        };
                         let add = (*self.source.offset(row + x as isize * c.source_stride)).load();
-                        let to = self.output.offset(self.select([zs, ys, xs], better));
+                        let to = self.output.offset(selected);
                         *to = S::store(Sum::combine((*to).load(), add));
                     }
                 }
@@ -247,30 +254,35 @@ where
         }
     }
 
-    /// Offset in the output of the element that a window selects, which must not be empty.
+    /// Offset in the output of the element that a window, which must not be empty, selects.
     #[inline(always)]
-    unsafe fn select(&self, [zs, ys, xs]: [Window; 3], better: &impl Fn(S::Lane, S::Lane) -> bool) -> isize {
+    unsafe fn select(
+        &self,
+        start: [isize; 3],
+        counts: [usize; 3],
+        better: &impl Fn(S::Lane, S::Lane) -> bool,
+    ) -> isize {
         let [a, b, c] = self.dims;
-        let offset = |stride: [isize; 3]| zs.start * stride[0] + ys.start * stride[1] + xs.start * stride[2];
-        let operand = offset([a.operand_stride, b.operand_stride, c.operand_stride]);
-        let output = offset([a.output_stride, b.output_stride, c.output_stride]);
+        let at = |strides: [isize; 3]| start[0] * strides[0] + start[1] * strides[1] + start[2] * strides[2];
+        let operand = at([a.operand_stride, b.operand_stride, c.operand_stride]);
+        let output = at([a.output_stride, b.output_stride, c.output_stride]);
         let step = |dim: &SelectDim, stride: isize, at: usize| (at * dim.window_dilation) as isize * stride;
-        // SAFETY: the caller's windows lie inside the operand, and this one has a first element.
-        let mut best = (unsafe { *self.operand.offset(operand) }.load(), output);
-        for z in 0..zs.count {
-            for y in 0..ys.count {
+        // SAFETY: the caller's windows lie inside the operand.
+        let value = |at: isize| unsafe { *self.operand.offset(at) }.load();
+        let (mut best, mut selected) = (value(operand), output);
+        for z in 0..counts[0] {
+            for y in 0..counts[1] {
                 let from = operand + step(a, a.operand_stride, z) + step(b, b.operand_stride, y);
                 let to = output + step(a, a.output_stride, z) + step(b, b.output_stride, y);
-                for x in 0..xs.count {
-                    // SAFETY: as above.
-                    let value = unsafe { *self.operand.offset(from + step(c, c.operand_stride, x)) }.load();
-                    if better(value, best.0) | (is_nan(value) & !is_nan(best.0)) {
-                        best = (value, to + step(c, c.output_stride, x));
-                    }
+                for x in 0..counts[2] {
+                    let (new, place) = (value(from + step(c, c.operand_stride, x)), to + step(c, c.output_stride, x));
+                    let wins = better(new, best) | (is_nan(new) & !is_nan(best));
+                    best = select_unpredictable(wins, new, best);
+                    selected = select_unpredictable(wins, place, selected);
                 }
             }
         }
-        best.1
+        selected
     }
 }
 
