@@ -87,7 +87,7 @@ impl Trainer {
     ///
     /// # Errors
     /// Every input of the model that the batch has no column for, or one of another type; a hyper-parameter that was
-    /// not set.
+    /// not set; a learning rate that f32 does not hold.
     pub fn step(&mut self, batch: &Batch) -> Result<StepOutput> {
         Ok(self.step_all(std::slice::from_ref(batch))?[0].clone())
     }
@@ -162,7 +162,7 @@ impl Trainer {
 
     /// One step on what is fed already.
     fn run_one(&mut self, output: usize, position: Option<Position>) -> Result<()> {
-        self.set_hypers(0);
+        self.set_hypers(0)?;
         let step = &self.compiled.entries.step;
         let executable = &mut *self.compiled.executable;
         feed_hypers(executable, step, &self.hypers)?;
@@ -176,7 +176,7 @@ impl Trainer {
     fn run_several(&mut self, first: usize, batches: &[Batch]) -> Result<()> {
         let (function, parts) = (self.unrolled(), self.steps_at_once());
         for part in 0..parts {
-            self.set_hypers(part as u64);
+            self.set_hypers(part as u64)?;
             let place = Place { function, part, parts };
             let optimizer = &self.hypers[..self.hyper_values.len()];
             feed_optimizer(&mut *self.compiled.executable, place, &self.compiled.entries.step, optimizer);
@@ -192,12 +192,23 @@ impl Trainer {
     }
 
     /// The optimizer's scalars at the step after so many more.
-    fn set_hypers(&mut self, more: u64) {
+    fn set_hypers(&mut self, more: u64) -> Result<()> {
         let done = self.progress.step + more;
         let learning_rate = self.schedule.learning_rate(self.learning_rate, done);
         self.compiled.program.optimizer.hyper_values(done + 1, learning_rate, &mut self.hyper_values);
         for ((_, place), value) in self.hypers.iter_mut().zip(&self.hyper_values) {
             *place = Some(*value);
+        }
+        // The guard looks at gradients: such a number would make all weights useless in a step that counts as good.
+        match self.hyper_values.iter().position(|value| !(*value as f32).is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                let (name, value) = (&self.hypers[at].0, self.hyper_values[at]);
+                let problem = Problem::new(format!("the hyper-parameter '{name}' of step {} is {value}", done + 1));
+                let problem =
+                    problem.because(format!("the learning rate before the schedule is {}", self.learning_rate));
+                Err(problem.help("give a learning rate and a schedule whose values f32 holds").into())
+            }
         }
     }
 

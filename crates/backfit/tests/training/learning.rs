@@ -1,6 +1,6 @@
 //! Models learn, and do so in the same bits on any number of threads.
 
-use crate::models::{noisy, residents, small_digits, trainer};
+use crate::models::{noisy, noisy_step, residents, small_digits, trainer};
 use backfit::prelude::*;
 
 #[test]
@@ -53,4 +53,27 @@ fn seeds_make_different_weights_and_the_same_seed_the_same() {
     assert_ne!(weights(5), weights(5 << 32));
     let (bound, drawn) = (1.0 / 9.0, weights(1).to_f32());
     assert!(drawn.iter().all(|w| w.abs() <= bound) && drawn.iter().any(|w| w.abs() > 0.95 * bound));
+}
+
+#[test]
+fn a_learning_rate_that_is_no_number_is_refused_before_it_reaches_a_weight() {
+    let data = small_digits(32);
+    let batch = data.batches(32).in_order().next().unwrap().unwrap();
+    for unrolled in [false, true] {
+        let step = noisy_step(32, false);
+        let step = if unrolled { step.unroll(2) } else { step };
+        let mut trainer = trainer(&step.build().unwrap(), 1);
+        let before = residents(&trainer);
+        let batches = [batch.clone(), batch.clone()];
+        for rate in [f64::NAN, f64::INFINITY, 1e39] {
+            trainer.set_learning_rate(rate);
+            let refused = if unrolled { trainer.step_all(&batches).err() } else { trainer.step(&batch).err() };
+            let words = refused.unwrap().to_string();
+            assert!(words.contains("'learning_rate' of step 1 is") && words.contains("values f32 holds"), "{words}");
+            assert!(residents(&trainer) == before && trainer.steps() == 0);
+        }
+        trainer.set_learning_rate(1e-2);
+        trainer.step(&batch).unwrap();
+        assert!(residents(&trainer) != before);
+    }
 }
