@@ -94,7 +94,7 @@ impl HostUpdate<'_> {
         let [keep1, keep2, take1, take2] =
             [rule.beta1, rule.beta2, 1.0 - rule.beta1, 1.0 - rule.beta2].map(|v| v as f32);
         let shrink = 1.0 - self.held(lr * rule.weight_decay as f32);
-        let (rate, root) = (self.held(lr / correction1), correction2.sqrt());
+        let (rate, root) = (self.held(lr / correction1), 1.0 / correction2.sqrt());
         for i in 0..self.weight.len() {
             let (mut w, mut g) = (self.held(self.weight[i]), self.held(self.gradient[i]));
             match (rule.weight_decay, rule.decoupled) {
@@ -106,7 +106,7 @@ impl HostUpdate<'_> {
             let m = self.held(self.held(m * keep1) + self.held(g * take1));
             let v = self.held(self.held(v * keep2) + self.held(self.held(g * g) * take2));
             (self.slots[0][i], self.slots[1][i]) = (m, v);
-            let divisor = self.held(self.held(v.sqrt() / root) + rule.epsilon as f32);
+            let divisor = self.held(self.held(v.sqrt() * root) + rule.epsilon as f32);
             self.weight[i] = self.held(w - self.held(self.held(rate * m) / divisor));
         }
     }
