@@ -69,7 +69,7 @@ fn taps_packed_into_one_tensor_train_to_the_same_bits() {
     for taps in [Taps::All, Taps::Named(vec!["attn".to_owned()])] {
         let model = network(3, taps, 0.0).build().unwrap();
         let expected = trained(model.clone());
-        let cpu = Cpu::default().threads(2).without_loops().with_packed_resultss();
+        let cpu = Cpu::default().threads(2).without_loops().with_packed_results();
         let mut training = Training::new(model, &cpu).unwrap();
         let decomposed = training.stages().iter().find(|stage| stage.name == "decompose").unwrap();
         let functions = &decomposed.module.functions;

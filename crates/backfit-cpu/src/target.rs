@@ -69,7 +69,7 @@ impl Cpu {
 
     /// Packs all results of a called function that have one dtype into one, as targets with a single output need it.
     /// Results have the same bits.
-    pub fn with_packed_resultss(mut self) -> Self {
+    pub fn with_packed_results(mut self) -> Self {
         self.packed_results = true;
         self
     }

@@ -31,7 +31,7 @@ pub fn check(case: &Case) -> Result<Compared, String> {
         let cpu = Cpu::default().threads(threads);
         let cpu = if fused { cpu } else { cpu.without_fusion() };
         let cpu = if case.flush { cpu } else { cpu.keep_subnormals() };
-        let cpu = if loops { cpu } else { cpu.without_loops().with_packed_resultss() };
+        let cpu = if loops { cpu } else { cpu.without_loops().with_packed_results() };
         let fusion = if fused { "fused" } else { "unfused" };
         let name = format!("{threads} threads, {fusion}{}", if loops { "" } else { ", unrolled and packed" });
         let built =
