@@ -17,9 +17,13 @@ fn program() -> TrainModule {
 }
 
 fn compiled(masters: Masters) -> CpuExecutable {
+    compiled_in(Policy::f32(), masters)
+}
+
+fn compiled_in(policy: Policy, masters: Masters) -> CpuExecutable {
     let model = program();
     let functions = vec![("init".to_owned(), model.init), ("step".to_owned(), model.step)];
-    let program = Program::new(model.module, functions).precision(Policy::f32().masters(masters));
+    let program = Program::new(model.module, functions).precision(policy.masters(masters));
     let mut executable = Cpu::default().threads(2).build(&program).unwrap();
     let words = [7u32, 0, 0, 0];
     executable.input(0, 0).chunks_exact_mut(4).zip(words).for_each(|(b, w)| b.copy_from_slice(&w.to_le_bytes()));
@@ -44,11 +48,17 @@ fn residents(executable: &CpuExecutable) -> Vec<(String, Literal)> {
 const SMALL: f32 = 1.0 / 256.0 / 16.0;
 
 #[test]
-fn updates_below_the_last_bit_are_not_lost() {
+fn updates_below_the_last_bit_are_not_lost_whatever_is_computed_in() {
+    for policy in [Policy::f32(), Policy::bf16(), Policy::f16(), Policy::f16_engine()] {
+        updates_below_the_last_bit_are_not_lost(&policy);
+    }
+}
+
+fn updates_below_the_last_bit_are_not_lost(policy: &Policy) {
     let mean = |literal: &Literal| literal.to_f64().iter().sum::<f64>() / WEIGHTS as f64;
     // To the nearest, every weight would stay at 1.
-    let mut stochastic = compiled(Masters::Stochastic);
-    let mut compensated = compiled(Masters::Compensated);
+    let mut stochastic = compiled_in(policy.clone(), Masters::Stochastic);
+    let mut compensated = compiled_in(policy.clone(), Masters::Compensated);
     for _ in 0..64 {
         step(&mut stochastic, SMALL);
         step(&mut compensated, SMALL);
@@ -58,11 +68,16 @@ fn updates_below_the_last_bit_are_not_lost() {
     assert_eq!(found.ty().dtype, DType::BF16);
     // The standard deviation of the mean is about 64 steps' √(p (1 − p) · 64) / √4096 of a bf16 step.
     let deviation = 1.0 / 256.0 * (64.0f64 / 16.0 * 15.0 / 16.0).sqrt() / 64.0;
-    assert!((mean(&found) - expected).abs() < 5.0 * deviation, "{} instead of {expected}", mean(&found));
+    assert!(
+        (mean(&found) - expected).abs() < 5.0 * deviation,
+        "{} instead of {expected} in {}",
+        mean(&found),
+        policy.name()
+    );
     let (stored, rest) = (compensated.read("w").unwrap(), compensated.read("optimizer.compensation.w").unwrap());
     assert_eq!((stored.ty().dtype, rest.ty().dtype), (DType::BF16, DType::BF16));
     let sum: Vec<f64> = stored.to_f64().iter().zip(rest.to_f64()).map(|(a, b)| a + b).collect();
-    assert!(sum.iter().all(|w| (w - expected).abs() < 1e-4), "{} instead of {expected}", sum[0]);
+    assert!(sum.iter().all(|w| (w - expected).abs() < 1e-4), "{} instead of {expected} in {}", sum[0], policy.name());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::policy::Masters;
 use backfit_ir::graph::FunctionResult;
 use backfit_ir::op::Binary;
 use backfit_ir::rewrite::Rewriter;
-use backfit_ir::{DType, FuncId, Function, Init, Literal, Loc, Module, Op, Param, Role, Type, ValueId};
+use backfit_ir::{DType, FuncId, Function, Init, Literal, Loc, Module, Op, Param, Role, Type, ValueId, scope};
 
 /// The result of a step that says whether it is applied.
 const FINITE: &str = "finite";
@@ -20,8 +20,6 @@ const FINITE: &str = "finite";
 const KEY: &str = "key";
 /// The state that stochastic rounding draws from.
 const ROUNDING_KEY: &str = "optimizer.rounding_key";
-/// Scope of what is added: that of the update.
-const SCOPE: &str = "step/masters";
 
 /// The name of the state that holds what the compensated storage of a weight leaves.
 ///
@@ -75,7 +73,7 @@ impl Store<'_> {
     fn emit(&mut self, op: Op, operands: Vec<ValueId>) -> ValueId {
         let types = self.out.function.types(&operands);
         let results = (op.primitive().infer)(&op, &types).unwrap_or_else(|why| panic!("{}: {why}", op.name()));
-        self.out.function.add_node(op, operands, results, SCOPE.into(), self.loc.clone())[0]
+        self.out.function.add_node(op, operands, results, scope::STEP.into(), self.loc.clone())[0]
     }
 
     fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
