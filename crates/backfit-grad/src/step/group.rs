@@ -31,15 +31,25 @@ impl Default for Group {
 impl Group {
     /// Whether a name fits a pattern, in which `*` stands for any characters and `?` for one.
     pub fn fits(pattern: &str, name: &str) -> bool {
-        let (mut left, mut rest) = (pattern.chars(), name.chars());
-        match left.next() {
-            None => name.is_empty(),
-            Some('*') => {
-                Group::fits(left.as_str(), name) || rest.next().is_some() && Group::fits(pattern, rest.as_str())
+        let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+        let (mut at, mut next) = (0, 0);
+        // The last `*` and how far it reaches: where it takes more, those before it need not.
+        let mut star: Option<(usize, usize)> = None;
+        while next < name.len() {
+            match (pattern.get(at), star) {
+                (Some('*'), _) => {
+                    star = Some((at, next));
+                    at += 1;
+                }
+                (Some(&c), _) if c == '?' || c == name[next] => (at, next) = (at + 1, next + 1),
+                (_, Some((place, end))) => {
+                    star = Some((place, end + 1));
+                    (at, next) = (place + 1, end + 1);
+                }
+                (_, None) => return false,
             }
-            Some('?') => rest.next().is_some() && Group::fits(left.as_str(), rest.as_str()),
-            Some(c) => rest.next() == Some(c) && Group::fits(left.as_str(), rest.as_str()),
         }
+        pattern[at..].iter().all(|c| *c == '*')
     }
 
     fn flaw(&self, pattern: &str) -> Option<Problem> {
@@ -133,5 +143,12 @@ mod tests {
         {
             assert!(!Group::fits(pattern, name), "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn patterns_of_many_stars_are_decided_at_once() {
+        let (stars, name) = ("*a".repeat(40), "a".repeat(80));
+        assert!(Group::fits(&stars, &name));
+        assert!(!Group::fits(&format!("{stars}*b"), &name));
     }
 }

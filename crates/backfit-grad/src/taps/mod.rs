@@ -115,7 +115,8 @@ fn leaving(forward: &Function, nodes: usize, names: &[String]) -> Result<Vec<boo
         forward_nodes.iter().filter(within).flat_map(|n| &n.results).for_each(|v| defined[v.index()] = true);
         if !defined.contains(&true) {
             let what = format!("'{}' keeps what leaves the scope '{name}', but has no such scope", forward.name);
-            let mut scopes: Vec<&str> = forward_nodes.iter().flat_map(|n| n.scope.split('/')).collect();
+            let parts = forward_nodes.iter().flat_map(|n| n.scope.split('/')).filter(|part| !part.is_empty());
+            let mut scopes: Vec<&str> = parts.collect();
             scopes.sort_unstable();
             scopes.dedup();
             return Err(Problem::new(what).help(format!("its scopes are {}", scopes.join(", "))));
