@@ -1,6 +1,6 @@
 //! Loops and the same layers written out.
 
-use backfit_compile::precision::{Class, Policy};
+use backfit_compile::precision::{Class, Compute, Policy};
 use backfit_cpu::Cpu;
 use backfit_grad::gradients;
 use backfit_ir::ops::definition::values;
@@ -59,4 +59,14 @@ fn a_loop_has_the_bits_of_its_layers_written_out() {
             assert!(same, "{what} under {name}: {:?} and {:?}", looped.to_f64(), written_out.to_f64());
         }
     }
+}
+
+#[test]
+fn an_exception_for_the_scope_of_a_loop_holds_within_it() {
+    let within = |g: &Graph, x: &Tensor, weights: &Tensor| g.scope("layers", || looped(g, x, weights));
+    let bf16 = run(&Policy::bf16(), within);
+    let excepted = |scope: &str| run(&Policy::bf16().within(scope, Compute::F32), within);
+    assert!(excepted("layers/**") == run(&Policy::f32(), within));
+    assert!(excepted("others/**") == bf16);
+    assert!(excepted("layers/gelu()/**") != bf16, "only what is within the composite");
 }

@@ -14,6 +14,7 @@
 //! | [`engine`] | forms for an engine that stores nothing but f16 |
 //! | `adam` | Adam in f16 |
 //! | `masters` | weights stored as bf16 |
+//! | `scopes` | scopes within functions, as exceptions see them |
 //! | [`ports`] | narrow values through calls and loops |
 
 mod adam;
@@ -25,6 +26,7 @@ mod masters;
 pub mod narrow;
 pub mod policy;
 pub mod ports;
+mod scopes;
 
 pub use class::Class;
 pub use masters::compensation_of;
@@ -50,7 +52,8 @@ pub fn apply(module: &Module, roots: &[FuncId], policy: &Policy) -> (Module, Vec
     for (index, function) in flat.functions.iter_mut().enumerate().filter(|(_, f)| concerned(f)) {
         *function = dead_code(&inline_calls(module, FuncId(index as u32), narrowed));
     }
-    let (flat, roots) = live_functions(&flat, roots);
+    let (mut flat, roots) = live_functions(&flat, roots);
+    scopes::run(&mut flat);
     let mut demands = demand::of_module(&flat, &roots, policy);
     let (mut out, mut casts) = (flat.clone(), 0);
     for (index, function) in flat.functions.iter().enumerate().filter(|(_, f)| concerned(f)) {

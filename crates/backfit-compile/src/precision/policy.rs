@@ -81,6 +81,7 @@ impl Masters {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exception {
     /// Which scopes: components with `*` for any one and `**` for any number of them, as in `encoder/*/attn/**`.
+    /// What is within a function or loop has before its scopes those in which all its calls stand.
     pub scope: String,
     /// Which class; all but updates and random numbers where there is none.
     pub class: Option<Class>,
@@ -95,7 +96,7 @@ pub struct Exception {
 /// let policy = Policy::bf16().within("head/**", Compute::F32).with(Class::Softmax, Compute::Bf16);
 /// assert_eq!(policy.compute(Class::Contraction, "encoder/0/fc1"), Compute::Bf16);
 /// assert_eq!(policy.compute(Class::Contraction, "head/fc"), Compute::F32);
-/// assert_eq!(policy.compute(Class::Update, "step/adam_update"), Compute::F32);
+/// assert_eq!(policy.compute(Class::Update, "step()/adam_update()"), Compute::F32);
 /// println!("{policy}");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
