@@ -252,3 +252,27 @@ fn scopes_named_like_what_the_compiler_adds() {
         "a scope cannot be named 'mean()'\n  at @1\n  because names that end with '()' mark what the compiler adds\n  help: leave out the '()'",
     );
 }
+
+#[test]
+fn a_parameter_with_the_name_of_the_random_key() {
+    let g = Graph::new();
+    let line = line!();
+    let _ = g.hyper("rng.key", DType::F32);
+    says(&words(&g), line, "'rng.key' is the name of the random key, a u32[4]\n  at @1");
+}
+
+#[test]
+fn inputs_and_results_of_a_layer_of_a_stack() {
+    let g = Graph::new();
+    let line = line!();
+    let _ = backfit::nn::Stack::new("layers", 3).apply(&g, &x(&g), |g, x, _| {
+        let y = x * g.hyper("rate", DType::F32);
+        g.result("inner", &y);
+        y
+    });
+    let expected = "a layer of a stack declares the input 'rate'\n  at @2\n  because it is part of function 'layers'\n  \
+        help: declare it outside, and share it with `apply_with`\n\
+        a layer of a stack declares the result 'inner'\n  at @1\n  because it is part of function 'layers'\n  \
+        help: a layer has one output; keep what else it computes with `state` and `update`";
+    says(&words(&g), line, expected);
+}

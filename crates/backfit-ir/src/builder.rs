@@ -8,6 +8,7 @@ use crate::init::Init;
 use crate::literal::Literal;
 use crate::op::Op;
 use crate::ops::definition::{Body, Kind, OpDef};
+use crate::random::RNG_KEY;
 use crate::scope;
 use crate::shape::{MAX_RANK, Shape, Type};
 use crate::taps::Taps;
@@ -203,6 +204,9 @@ impl Graph {
     pub fn parameter(&self, name: &str, ty: Type, role: Role, init: Option<Init>) -> Tensor {
         let caller = Location::caller();
         let flaw = self.type_flaw(&ty).or_else(|| {
+            if name == RNG_KEY && ty != Type::new(DType::U32, [4]) {
+                return Some(format!("'{RNG_KEY}' is the name of the random key, a u32[4]"));
+            }
             let taken = lock(&self.state).function.param_index(name).is_some();
             taken.then(|| format!("there is already a parameter named '{name}'"))
         });

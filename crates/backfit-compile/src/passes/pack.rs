@@ -96,7 +96,7 @@ fn packed(f: &Function, packing: &Packing) -> Function {
             flat.push(add(Op::Reshape(ty.shape.clone()), vec![result.value], ty));
         }
         let value = add(Op::Concatenate { axis: 0 }, flat, pack.clone());
-        results.push(FunctionResult { name: format!("packed {}", pack.dtype).into(), value, alias: None });
+        results.push(FunctionResult { name: format!("packed {}", pack.dtype), value, alias: None });
     }
     out.results = results;
     out

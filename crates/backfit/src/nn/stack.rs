@@ -2,7 +2,10 @@
 
 use backfit_ir::ops::scan::Scan;
 use backfit_ir::rewrite::Rewriter;
-use backfit_ir::{DType, FuncId, Function, Graph, Init, Literal, Param, RNG_KEY, Role, Taps, Tensor, Type};
+use backfit_ir::{
+    DType, FuncId, Function, Graph, Init, Literal, Param, Place, Problem, RNG_KEY, Role, Taps, Tensor, Type,
+};
+use std::panic::Location;
 
 /// Layers of the same kind, one after another, as one loop over stacked weights: graph, compile time and program do not
 /// grow with the number of layers. Weight `w` of all layers is one tensor `NAME.w` with a leading axis of layers.
@@ -115,6 +118,8 @@ impl Stack {
             }
         });
         let function = f.inspect(Function::clone);
+        let caller = Location::caller();
+        strays(&function, 1 + shared.len()).into_iter().for_each(|problem| f.problem(problem, caller));
         Layer { graph: f, function }
     }
 
@@ -181,6 +186,21 @@ impl Stack {
         }
         x
     }
+}
+
+/// What a layer declares for itself that only the model can: it is built once for all layers.
+fn strays(layer: &Function, given: usize) -> Vec<Problem> {
+    let fed = |p: &&Param| matches!(p.role, Role::Input | Role::Hyper) && p.name != RNG_KEY;
+    let inputs = layer.params.iter().skip(given).filter(fed).map(|param| {
+        let problem = Problem::new(format!("a layer of a stack declares the input '{}'", param.name));
+        let problem = problem.at(Place::Source(param.loc.clone()));
+        problem.help("declare it outside, and share it with `apply_with`")
+    });
+    let results = layer.results.iter().skip(1).filter(|r| r.alias.is_none()).map(|result| {
+        let problem = Problem::new(format!("a layer of a stack declares the result '{}'", result.name));
+        problem.help("a layer has one output; keep what else it computes with `state` and `update`")
+    });
+    inputs.chain(results).collect()
 }
 
 /// Ends a layer's function. What it updates, it returns: the stack updates its own parameters.
