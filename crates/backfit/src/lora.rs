@@ -45,6 +45,8 @@ pub struct Lora {
 pub struct Adapters {
     weights: Vec<String>,
     scale: f64,
+    /// The stack to whose layer they are attached.
+    stack: Option<String>,
 }
 
 /// A linear layer of the graph whose weight is a parameter.
@@ -97,7 +99,8 @@ impl Lora {
             let Some(function) = g.instantiate(&lora_linear::DEF, &types, attributes, false, caller) else { continue };
             g.rewrite(|f| (f.nodes[node].op, f.nodes[node].operands) = (Op::Call(function), operands));
         }
-        Ok(Adapters { weights: weights.into_iter().map(|(name, _)| name).collect(), scale })
+        let stack = g.inspect(|f| Some(f.name.clone())).filter(|name| name != "main");
+        Ok(Adapters { weights: weights.into_iter().map(|(name, _)| name).collect(), scale, stack })
     }
 
     /// The layers to adapt.
@@ -165,44 +168,64 @@ fn freeze(f: &mut Function) {
 }
 
 impl Adapters {
-    /// The names of the adapted weights.
+    /// The names of the adapted weights; where they are those of a [`Stack`](crate::nn::Stack), within its layer.
     pub fn weights(&self) -> &[String] {
         &self.weights
     }
 
-    /// Weights and states as those of the model without adapters, in which adapted weights are W + s·B·A, each element
-    /// computed in f64 (the sum over the rank in order) and rounded once. [`Checkpoint::save`] writes them for
-    /// [`Trainer::load_weights`] and other programs.
+    /// Weights and states as those of the model without these adapters, in which adapted weights are W + s·B·A, each
+    /// element computed in f64 (the sum over the rank in order) and rounded once. Weights are as prediction uses them:
+    /// averages where it uses averages. Factors of other adapters stay beside their weights. [`Checkpoint::save`] writes
+    /// all for [`Trainer::load_weights`] and other programs.
     ///
     /// # Errors
     /// The trainer's model lacks a factor.
     pub fn merged(&self, trainer: &Trainer) -> Result<Checkpoint> {
         let mut checkpoint = Checkpoint::default();
+        let adapted = trainer.residents().iter().filter(|port| self.adapts(&port.name));
+        let own: Vec<String> = adapted.flat_map(|port| names(&port.name)).collect();
         for port in trainer.residents() {
             let of_training = port.name == RNG_KEY || port.name.starts_with("optimizer.");
-            if of_training && !matches!(port.role, Role::Weight { .. }) || is_factor(&port.name) {
+            if of_training && !matches!(port.role, Role::Weight { .. }) || own.contains(&port.name) {
                 continue;
             }
-            let mut value = trainer.get(&port.name)?;
-            if self.weights.contains(&port.name) {
-                let [a, b] = names(&port.name).map(|name| trainer.get(&name));
+            let mut value = trainer.weight(&port.name)?;
+            if self.adapts(&port.name) {
+                let [a, b] = names(&port.name).map(|name| trainer.weight(&name));
                 value = merge(&value, &a?, &b?, self.scale);
             }
             checkpoint.tensors.insert(port.name.clone(), value);
         }
         Ok(checkpoint)
     }
+
+    /// Whether these are adapters of the weight. Of a stack `s` it is `s.w`, or `s.0.w` and so on where layers differ.
+    fn adapts(&self, name: &str) -> bool {
+        let Some(stack) = &self.stack else { return self.weights.iter().any(|weight| weight == name) };
+        let before = |weight: &String| name.strip_suffix(weight.as_str())?.strip_suffix('.');
+        let is_stack = |path: &str| path.strip_suffix(stack.as_str()).is_some_and(|p| p.is_empty() || p.ends_with('.'));
+        let is_layer = |path: &str| {
+            let split = path.rsplit_once('.');
+            split.is_some_and(|(path, layer)| layer.parse::<usize>().is_ok() && is_stack(path))
+        };
+        self.weights.iter().filter_map(before).any(|path| is_stack(path) || is_layer(path))
+    }
 }
 
-/// W + s·B·A.
+/// W + s·B·A, for each layer where there are several.
 fn merge(weight: &Literal, a: &Literal, b: &Literal, scale: f64) -> Literal {
-    let (inputs, rank) = (a.ty().shape[1], a.ty().shape[0]);
+    let from_end = |factor: &Literal, axis: usize| factor.ty().shape[factor.ty().shape.rank() - axis];
+    let (outputs, rank, inputs) = (from_end(b, 2), from_end(b, 1), from_end(a, 1));
     let (a, b) = (a.to_f64(), b.to_f64());
     let mut merged = weight.to_f64();
-    for (row, factors) in merged.chunks_exact_mut(inputs.max(1)).zip(b.chunks_exact(rank)) {
-        for (column, element) in row.iter_mut().enumerate() {
-            let product: f64 = factors.iter().enumerate().map(|(k, b)| b * a[k * inputs + column]).sum();
-            *element += scale * product;
+    let layers = merged.chunks_exact_mut((outputs * inputs).max(1));
+    let factors = a.chunks_exact((rank * inputs).max(1)).zip(b.chunks_exact((outputs * rank).max(1)));
+    for (layer, (a, b)) in layers.zip(factors) {
+        for (row, factors) in layer.chunks_exact_mut(inputs.max(1)).zip(b.chunks_exact(rank)) {
+            for (column, element) in row.iter_mut().enumerate() {
+                let product: f64 = factors.iter().enumerate().map(|(k, b)| b * a[k * inputs + column]).sum();
+                *element += scale * product;
+            }
         }
     }
     Literal::from_f64(weight.ty().clone(), &merged)

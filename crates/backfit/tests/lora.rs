@@ -1,5 +1,6 @@
 //! Low-rank adaptation: what is frozen stays, what is merged is the same.
 
+use backfit::precision::Masters;
 use backfit::prelude::*;
 use backfit::{Adapters, Checkpoint};
 use std::collections::BTreeMap;
@@ -115,6 +116,62 @@ fn adapters_that_cannot_be_are_refused_with_a_reason() {
         assert!(error.contains(words), "{error}");
     }
     assert_eq!(Lora::new("fc.*", 1).attach(&g).unwrap().weights(), ["fc.weight"]);
+}
+
+/// Three layers as a stack, equal or not, and a head; adapters of the layers' first weight, and of the head's.
+fn stacked(lora: bool, mixed: bool, policy: &Policy) -> (Trainer, Vec<Adapters>) {
+    let g = Graph::new();
+    let mut adapters = Vec::new();
+    let x = g.input("x", F32, [ROWS, 3, 8]);
+    let h = nn::Stack::new("layers", 3).apply(&g, &x, |g, x, layer| {
+        let h = nn::linear(g, "fc1", x, 16);
+        let h = if mixed && layer == 1 { h.relu() } else { h.tanh() };
+        let y = x + &nn::linear(g, "fc2", &h, 8);
+        if lora {
+            adapters = vec![Lora::new("fc1.*", 2).alpha(6.0).attach(g).unwrap()];
+        }
+        y
+    });
+    let y = nn::linear(&g, "head", &h.mean(&[1]).reshape([ROWS, 8]), 5);
+    if lora {
+        adapters.push(Lora::new("head.*", 1).attach(&g).unwrap());
+    }
+    let loss = y.mse(&g.input("y", F32, [ROWS, 5]));
+    let model = TrainStep::new(&loss).optimizer(Adam::new(0.02)).predict(&y).build().unwrap();
+    let compiled = model.compile_with(&Cpu::default().threads(1), policy).unwrap();
+    (Trainer::new(compiled).seed(9).unwrap(), adapters)
+}
+
+#[test]
+fn merged_adapters_of_stacks_predict_the_same_without_adapters_however_weights_are_stored() {
+    let file = std::env::temp_dir().join(format!("backfit-lora-stack-{}.safetensors", std::process::id()));
+    for (mixed, masters) in [(false, Masters::F32), (true, Masters::F32), (false, Masters::Compensated)] {
+        let policy = Policy::f32().masters(masters);
+        let (mut tuned, adapters) = stacked(true, mixed, &policy);
+        let before = tuned.predict(&data()).unwrap().to_f32();
+        for batch in data().batches(ROWS).epochs(20) {
+            tuned.step(&batch.unwrap()).unwrap();
+        }
+        let expected = tuned.predict(&data()).unwrap().to_f32();
+        assert_ne!(before, expected);
+        // The adapters of the layers; those of the head are still there, and go on.
+        let mut layers = adapters[0].merged(&tuned).unwrap();
+        assert!(
+            layers.tensors.keys().all(|name| !name.contains("fc1.lora")) && layers.tensors.contains_key("head.lora_a")
+        );
+        let head = adapters[1].merged(&tuned).unwrap();
+        assert!(head.tensors.keys().any(|name| name.contains("fc1.lora")));
+        layers.tensors.retain(|name, _| !name.contains("lora"));
+        layers.tensors.insert("head.weight".to_owned(), head.tensors["head.weight"].clone());
+        layers.save(&file).unwrap();
+        let (mut plain, _) = stacked(false, mixed, &Policy::f32());
+        let report = plain.load_weights(&file).unwrap();
+        assert!(report.missing.is_empty() && report.unexpected.is_empty(), "{report:?}");
+        let found = plain.predict(&data()).unwrap().to_f32();
+        let far = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-5, "{far} {mixed} {masters:?}");
+    }
+    std::fs::remove_file(&file).unwrap();
 }
 
 #[test]
