@@ -20,8 +20,11 @@ pub const EXIT_CODE: i32 = 130;
 /// # Errors
 /// The operating system refuses the handler.
 pub fn listen() -> Result<&'static AtomicBool> {
+    if let Some(stop) = STOP.get() {
+        return Ok(stop);
+    }
     let stop = STOP.get_or_init(Arc::default);
-    // In this order: the signal that sets the flag does not find it set.
+    // In this order, and once: the signal that sets the flag does not find it set.
     flag::register_conditional_shutdown(SIGINT, EXIT_CODE, Arc::clone(stop))
         .and_then(|_| flag::register(SIGINT, Arc::clone(stop)))
         .map_err(|e| Problem::new("cannot listen to Ctrl-C").because(e.to_string()))?;

@@ -54,6 +54,7 @@ impl Literal {
     pub fn from_f64(ty: Type, values: &[f64]) -> Self {
         let mut bytes = vec![0; ty.bytes()];
         for (i, &v) in values.iter().enumerate() {
+            let v = saturated(ty.dtype, v);
             write_element(ty.dtype, &mut bytes, i, v, v as i64, v as u64);
         }
         assert_eq!(values.len(), ty.shape.elements(), "one value per element");
@@ -163,6 +164,19 @@ fn at<const N: usize>(bytes: &[u8], i: usize) -> [u8; N] {
     out
 }
 
+/// A number within the range of an integer dtype; casts do that for 64 bits.
+fn saturated(dtype: DType, value: f64) -> f64 {
+    let bits = dtype.bits() as i32;
+    match dtype {
+        DType::I32 | DType::I16 | DType::I8 | DType::I4 => {
+            let half = 2f64.powi(bits - 1);
+            value.clamp(-half, half - 1.0)
+        }
+        DType::U32 | DType::U16 | DType::U8 | DType::U4 | DType::U1 => value.clamp(0.0, 2f64.powi(bits) - 1.0),
+        _ => value,
+    }
+}
+
 fn write_element(dtype: DType, bytes: &mut [u8], i: usize, f: f64, s: i64, u: u64) {
     let width = dtype.bits() / 8;
     let mut put = |value: &[u8]| bytes[i * width..(i + 1) * width].copy_from_slice(value);
@@ -182,5 +196,23 @@ fn write_element(dtype: DType, bytes: &mut [u8], i: usize, f: f64, s: i64, u: u6
         DType::Bool => put(&[u8::from(f != 0.0)]),
         DType::I4 | DType::U4 => bytes[i / 2] |= ((s & 15) as u8) << (i % 2 * 4),
         DType::U1 => bytes[i / 8] |= ((s & 1) as u8) << (i % 8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_beyond_the_range_of_an_integer_become_its_least_or_greatest() {
+        let found = |dtype| Literal::from_f64(Type::new(dtype, [3]), &[-1e30, 1e30, f64::NAN]).to_i64();
+        assert_eq!(found(DType::I64), [i64::MIN, i64::MAX, 0]);
+        assert_eq!(found(DType::I32), [i64::from(i32::MIN), i64::from(i32::MAX), 0]);
+        assert_eq!(found(DType::I16), [-32768, 32767, 0]);
+        assert_eq!(found(DType::I8), [-128, 127, 0]);
+        assert_eq!(found(DType::U64), [0, -1, 0]);
+        assert_eq!(found(DType::U32), [0, 4294967295, 0]);
+        assert_eq!(found(DType::U16), [0, 65535, 0]);
+        assert_eq!(found(DType::U8), [0, 255, 0]);
     }
 }

@@ -92,15 +92,12 @@ fn a_run_does_not_go_on_with_more_samples_or_steps_than_there_are() {
     assert!(contents(&work.path("run")) == before);
 }
 
+/// Starts a run into the folder `parts` and ends it with Ctrl-C after so many steps.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_saves_and_the_run_goes_on_bit_for_bit() {
-    let work = Workplace::new();
-    let options = ["digits", "--json", "--epochs", "3", "--set", "data.take=3200", "--set", "model.layers=[16]"];
-    work.succeed(&[&["train", "--out", "whole"][..], &options].concat());
-    let child = work.command(&[&["train", "--out", "parts"][..], &options].concat()).spawn().unwrap();
+pub fn interrupted(work: &Workplace, args: &[&str], steps: usize) -> Said {
+    let child = work.command(args).spawn().unwrap();
     let (begun, log) = (Instant::now(), work.path("parts/log.jsonl"));
-    let stepped = || std::fs::read_to_string(&log).is_ok_and(|log| log.matches("\"event\":\"step\"").count() >= 3);
+    let stepped = || std::fs::read_to_string(&log).is_ok_and(|log| log.matches("\"event\":\"step\"").count() >= steps);
     while !stepped() {
         assert!(begun.elapsed() < Duration::from_secs(120), "the run does not start");
         std::thread::sleep(Duration::from_millis(1));
@@ -109,6 +106,16 @@ fn ctrl_c_saves_and_the_run_goes_on_bit_for_bit() {
     assert!(killed.success());
     let said = Said::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, Some(130), "{}", said.stderr);
+    said
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_saves_and_the_run_goes_on_bit_for_bit() {
+    let work = Workplace::new();
+    let options = ["digits", "--json", "--epochs", "3", "--set", "data.take=3200", "--set", "model.layers=[16]"];
+    work.succeed(&[&["train", "--out", "whole"][..], &options].concat());
+    let said = interrupted(&work, &[&["train", "--out", "parts"][..], &options].concat(), 3);
     let event = said.event("interrupted");
     assert!(event["resume"].as_str().unwrap().contains("--resume parts"), "{event}");
     assert!(event["steps"].as_u64().unwrap() < 150, "{event}");

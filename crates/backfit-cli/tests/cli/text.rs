@@ -1,5 +1,7 @@
 //! Models of texts and of augmented images.
 
+#[cfg(unix)]
+use crate::resume::interrupted;
 use crate::runner::Workplace;
 use serde_json::Value;
 
@@ -71,6 +73,20 @@ fn a_model_of_a_text_resumes_bit_for_bit() {
     let rest = work.succeed(&["train", "--resume", "half", "--epochs", "4", "--json"]);
     assert_eq!(rest.event("done")["test"], whole.event("done")["test"]);
     assert_eq!(rest.event("text"), whole.event("text"));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_in_a_later_epoch_saves_and_the_run_goes_on_bit_for_bit() {
+    let work = workplace();
+    let options = ["model.toml", "--epochs", "5", "--json"];
+    let whole = work.succeed(&[&["train", "--out", "whole"][..], &options].concat());
+    let per_epoch = whole.event("started")["steps_per_epoch"].as_u64().unwrap() as usize;
+    let said = interrupted(&work, &[&["train", "--out", "parts"][..], &options].concat(), per_epoch + 3);
+    assert!(said.event("interrupted")["steps"].as_u64().unwrap() > per_epoch as u64);
+    let rest = work.succeed(&["train", "--resume", "parts", "--json"]);
+    assert_eq!(rest.event("started")["step"], said.event("interrupted")["steps"]);
+    assert_eq!(rest.event("done")["test"], whole.event("done")["test"]);
 }
 
 #[test]

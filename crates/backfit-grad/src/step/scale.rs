@@ -53,6 +53,9 @@ impl LossScale {
             LossScale::Dynamic { backoff, .. } if !(backoff > 0.0 && backoff < 1.0) => {
                 format!("a loss scale that backs off by the factor {backoff}; it must be between 0 and 1")
             }
+            LossScale::Dynamic { interval, .. } if interval > i32::MAX as u32 => {
+                format!("a loss scale that grows after {interval} good steps; the most that are counted are 2^31 - 1")
+            }
             LossScale::Dynamic { interval: 0, .. } => "a loss scale that grows after 0 good steps".to_owned(),
             _ => return None,
         };

@@ -193,6 +193,7 @@ fn scales_that_cannot_be_are_refused() {
         (LossScale::Static(0.5), "a loss scale of 0.5"),
         (LossScale::Static(f64::NAN), "a loss scale of NaN"),
         (dynamic(f64::INFINITY, 2.0, 0.5, 1), "initial loss scale of inf"),
+        (dynamic(2.0, 2.0, 0.5, u32::MAX), "after 4294967295 good steps"),
         (dynamic(8.0, 1.0, 0.5, 1), "grows by the factor 1"),
         (dynamic(8.0, 2.0, 1.0, 1), "backs off by the factor 1"),
         (dynamic(8.0, 2.0, 0.5, 0), "after 0 good steps"),
