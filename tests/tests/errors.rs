@@ -276,3 +276,40 @@ fn inputs_and_results_of_a_layer_of_a_stack() {
         help: a layer has one output; keep what else it computes with `state` and `update`";
     says(&words(&g), line, expected);
 }
+
+#[test]
+fn values_of_another_graph_are_neither_reported_nor_derived_nor_weighed_by() {
+    let (g, other) = (Graph::new(), Graph::new());
+    let w = g.weight("w", Type::new(DType::F32, [2, 3]), Init::ZEROS);
+    let loss = (&w * x(&g)).mean_all();
+    let foreign = x(&other);
+    let line = line!() + 1;
+    let error = gradients(&loss, &[&w, &foreign]).unwrap_err().to_string();
+    let help = "a value of a function or layer has to be among its results";
+    says(
+        &error,
+        line,
+        &format!("a tensor of type f32[2,3] is of another graph than what is derived\n  at @0\n  help: {help}"),
+    );
+    let step = || TrainStep::new(&loss).optimizer(Sgd::new(0.1));
+    let steps = [
+        (step().report("h", &foreign), "h"),
+        (step().predict(&foreign), "prediction"),
+        (step().accumulate(2, Some(&foreign)), "weights"),
+    ];
+    for (step, name) in steps {
+        let error = step.build().map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, format!("'{name}' is of another graph than the loss\n  help: {help}"));
+    }
+}
+
+#[test]
+fn more_micro_batches_than_there_can_be_rows() {
+    for micro_batches in [1 << 60, 1 << 63, usize::MAX] {
+        let g = Graph::new();
+        let w = g.weight("w", Type::new(DType::F32, [2, 3]), Init::ZEROS);
+        let step = TrainStep::new(&(&w * x(&g)).mean_all()).optimizer(Sgd::new(0.1));
+        let error = step.accumulate(micro_batches, None).build().map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("micro-batches") || error.contains("too large to address"), "{error}");
+    }
+}

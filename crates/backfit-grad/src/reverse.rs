@@ -79,6 +79,14 @@ pub fn vjp(request: &Request) -> Result<Vec<Option<Tensor>>, Error> {
 fn differentiate(request: &Request) -> Result<(Vec<Option<Tensor>>, Vec<TapReport>), Error> {
     let Some((first, _)) = request.outputs.first() else { return Ok((vec![None; request.targets.len()], vec![])) };
     let graph = first.graph().clone();
+    let pairs = request.outputs.iter().flat_map(|(output, cotangent)| [output, cotangent]);
+    let mut tensors = pairs.chain(request.targets.iter().copied()).chain(request.stop.iter().copied());
+    if let Some(foreign) = tensors.find(|tensor| !tensor.graph().same(&graph)) {
+        let problem =
+            Problem::new(format!("a tensor of type {} is of another graph than what is derived", foreign.ty()));
+        let problem = problem.at(Place::Source(Loc::of(Location::caller())));
+        return Err(problem.help("a value of a function or layer has to be among its results").into());
+    }
     if let Some(error) = Error::from_problems(graph.problems()) {
         return Err(error);
     }

@@ -111,7 +111,12 @@ impl Accumulate {
                 let problem = problem.at(Place::Source(param.loc.clone()));
                 return Err(problem.help("declare it with `hyper`, or do without `accumulate`").into());
             };
-            ty = ty.with_shape([&[rows * self.micro_batches][..], rest].concat());
+            let Some(rows) = rows.checked_mul(self.micro_batches) else {
+                let what = format!("{} micro-batches of '{}: {ty}' have too many rows", self.micro_batches, param.name);
+                let problem = Problem::new(what).at(Place::Source(param.loc.clone()));
+                return Err(problem.help("accumulate over fewer micro-batches").into());
+            };
+            ty = ty.with_shape([&[rows][..], rest].concat());
         }
         let declare = || whole.parameter(&param.name, ty, param.role, param.init.clone());
         Ok(whole.originate(param.loc.clone(), "".into(), declare))
