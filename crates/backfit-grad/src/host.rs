@@ -75,7 +75,7 @@ impl HostUpdate<'_> {
     /// The rule of [`backfit_ir::ops::sgd_update`].
     pub(crate) fn sgd(&mut self, rule: &SgdUpdate) {
         let momentum = rule.momentum as f32;
-        let lr = self.hypers[0];
+        let lr = self.held(self.hypers[0]);
         for i in 0..self.weight.len() {
             let w = self.held(self.weight[i]);
             let mut g = self.regularised(self.held(self.gradient[i]), w, rule.weight_decay);
@@ -139,7 +139,9 @@ impl HostUpdate<'_> {
             if rule.centered {
                 let mean = average(self, self.held(self.slots[1][i]), g);
                 self.slots[1][i] = mean;
-                spread = self.held(square - self.held(mean * mean)).max(0.0);
+                // Not `f32::max`, which loses NaN.
+                let centered = self.held(square - self.held(mean * mean));
+                spread = if centered <= 0.0 { 0.0 } else { centered };
             }
             let mut step = self.held(g / self.held(self.held(spread.sqrt()) + rule.epsilon as f32));
             if rule.momentum != 0.0 {

@@ -171,3 +171,35 @@ fn products_stay_below_the_ceiling_that_the_engine_has() {
     let low = Policy::f16_engine().on_engine(Engine { product_ceiling: 1024.0 });
     assert_eq!(run(&low, DType::F32, inputs, product), [1024.0; 2]);
 }
+
+#[test]
+fn norms_take_weights_of_another_dtype() {
+    let g = Graph::new();
+    let x = g.input("x", DType::F32, [4, 8]);
+    let w = g.input("w", DType::BF16, [8]);
+    g.result("y", &x.layer_norm(Some(&w), None, 1e-5));
+    g.result("z", &x.rms_norm(Some(&w), 1e-5));
+    let module = g.finish().unwrap();
+    let arguments = [
+        Literal::from_f64(x.ty().clone(), &values::uniform(32, -2.0, 3.0, 1)),
+        Literal::from_f64(w.ty().clone(), &values::uniform(8, 0.5, 1.5, 2)),
+    ];
+    let cpu = Cpu::default().threads(1);
+    let exact = on_cpu(&cpu, &module, &arguments).unwrap();
+    let found = on_cpu_in(&cpu, &Policy::f16_engine(), &module, &arguments).unwrap();
+    for (found, exact) in found.iter().zip(&exact) {
+        assert!(distance(found, exact) < 4e-3);
+    }
+}
+
+#[test]
+fn a_mean_of_more_elements_than_f16_has_steps_is_not_zero() {
+    // 2^25 elements: 1 over their number is zero in f16.
+    let g = Graph::new();
+    let x = g.input("x", DType::F32, [1]);
+    g.result("y", &x.broadcast_to([1 << 25]).mean(&[0]));
+    let module = g.finish().unwrap();
+    let argument = Literal::from_f64(x.ty().clone(), &[3.0]);
+    let found = on_cpu_in(&Cpu::default().threads(2), &Policy::f16_engine(), &module, &[argument]).unwrap();
+    assert_eq!(found[0].to_f64(), [3.0]);
+}

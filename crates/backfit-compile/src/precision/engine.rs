@@ -70,9 +70,10 @@ fn sum(n: &mut Narrower, node: &Node, axes: &[usize]) -> bool {
     true
 }
 
-/// By how many halvings a sum of so many elements becomes no larger than they are.
+/// By how many halvings a sum of so many elements becomes no larger than they are; by no more than the smallest normal f16
+/// stands for.
 fn halvings(count: usize) -> i32 {
-    count.max(1).next_power_of_two().ilog2() as i32
+    (count.max(1).next_power_of_two().ilog2() as i32).min(14)
 }
 
 fn is_only_divided(n: &Narrower, sum: ValueId) -> bool {
@@ -176,7 +177,13 @@ fn norm(n: &mut Narrower, node: &Node, form: RowNorm) -> bool {
     if compute != Compute::F16 || !n.is_f32(node.operands[0]) {
         return false;
     }
-    let operands = n.operands(node, DType::F16);
+    let mut operands = n.operands(node, DType::F16);
+    // Weights may be of a dtype of their own.
+    for value in &mut operands {
+        if n.out.function.ty(*value).dtype != DType::F16 {
+            *value = n.emit(node, Op::Cast(DType::F16), vec![*value]);
+        }
+    }
     let ty = n.out.function.ty(operands[0]).clone();
     let mut rows = Rows { n, node, ty };
     let mean = form.centered.then(|| rows.mean(operands[0]));

@@ -52,6 +52,23 @@ fn moments_that_decay_into_subnormal_numbers_have_the_same_bits_whether_the_targ
 }
 
 #[test]
+fn gradients_whose_squares_overflow_have_the_same_bits() {
+    let run = |host: bool| {
+        let g = Graph::new();
+        let (x, w) = (g.input("x", F32, [2]), g.weight("w", Type::new(F32, [2]), Init::ONES));
+        let step = TrainStep::new(&(&x * &w).sum_all()).optimizer(RmsProp::new(1e-3).centered()).unguarded();
+        let model = if host { step.optimizer_on_host() } else { step }.build().unwrap();
+        let mut trainer = Trainer::new(model.compile(&Cpu::default().threads(1)).unwrap());
+        (0..3).for_each(|_| drop(trainer.step(&vector(&[1e25, 1.0])).unwrap()));
+        // NaN has no one bit pattern.
+        let bits = |v: f32| if v.is_nan() { f32::NAN.to_bits() } else { v.to_bits() };
+        let all = residents(&trainer).into_iter();
+        all.map(|(name, v)| (name, v.to_f32().into_iter().map(bits).collect::<Vec<_>>())).collect::<Vec<_>>()
+    };
+    assert_eq!(run(true), run(false));
+}
+
+#[test]
 fn what_the_host_cannot_do_is_refused() {
     let refused = |step: TrainStep| step.optimizer_on_host().build().map(|_| ()).unwrap_err().to_string();
     assert!(refused(noisy_step(8, false).ema(0.9)).contains("keeps no average"));
