@@ -243,6 +243,6 @@ impl Plan {
     }
 }
 
-fn refs(tensors: &[Tensor]) -> Vec<&Tensor> {
+pub(crate) fn refs(tensors: &[Tensor]) -> Vec<&Tensor> {
     tensors.iter().collect()
 }

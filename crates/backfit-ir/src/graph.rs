@@ -198,6 +198,16 @@ impl Function {
         }
     }
 
+    /// The one number that a value has everywhere, where it is a constant, repeated or reshaped or not.
+    pub fn splat(&self, value: ValueId) -> Option<f64> {
+        let node = self.node_of(value)?;
+        match &node.op {
+            Op::Constant(literal) => literal.splat(),
+            Op::Broadcast { .. } | Op::Reshape(_) => self.splat(node.operands[0]),
+            _ => None,
+        }
+    }
+
     /// Adds a parameter.
     pub fn add_param(
         &mut self,

@@ -103,16 +103,6 @@ fn first(node: &Node) -> Option<Simpler> {
     Some(Simpler::Value(node.operands[0]))
 }
 
-/// The one number that a value has everywhere, looking through broadcasts and reshapes.
-fn splat(f: &Function, value: ValueId) -> Option<f64> {
-    let node = f.node_of(value)?;
-    match &node.op {
-        Op::Constant(literal) => literal.splat(),
-        Op::Broadcast { .. } | Op::Reshape(_) => splat(f, node.operands[0]),
-        _ => None,
-    }
-}
-
 fn same_reshape(f: &Function, node: &Node) -> Option<Simpler> {
     (matches!(node.op, Op::Reshape(_)) && unchanged(f, node)).then(|| first(node))?
 }
@@ -217,8 +207,8 @@ fn involution(f: &Function, node: &Node) -> Option<Simpler> {
 
 fn times_one(f: &Function, node: &Node) -> Option<Simpler> {
     match node.op {
-        Op::Binary(Binary::Mul | Binary::Div) if splat(f, node.operands[1]) == Some(1.0) => first(node),
-        Op::Binary(Binary::Mul) if splat(f, node.operands[0]) == Some(1.0) => Some(Simpler::Value(node.operands[1])),
+        Op::Binary(Binary::Mul | Binary::Div) if f.splat(node.operands[1]) == Some(1.0) => first(node),
+        Op::Binary(Binary::Mul) if f.splat(node.operands[0]) == Some(1.0) => Some(Simpler::Value(node.operands[1])),
         _ => None,
     }
 }
@@ -227,7 +217,7 @@ fn times_one(f: &Function, node: &Node) -> Option<Simpler> {
 fn plus_nothing(f: &Function, node: &Node) -> Option<Simpler> {
     let float = f.ty(node.results[0]).dtype.is_float();
     let nothing = |operand: usize, negative: bool| {
-        splat(f, node.operands[operand]).is_some_and(|v| v == 0.0 && (!float || v.is_sign_negative() == negative))
+        f.splat(node.operands[operand]).is_some_and(|v| v == 0.0 && (!float || v.is_sign_negative() == negative))
     };
     match node.op {
         Op::Binary(Binary::Sub) if nothing(1, false) => first(node),
@@ -246,7 +236,7 @@ fn constant_select(f: &Function, node: &Node) -> Option<Simpler> {
     if node.op != Op::Select {
         return None;
     }
-    let condition = splat(f, node.operands[0])?;
+    let condition = f.splat(node.operands[0])?;
     Some(Simpler::Value(node.operands[if condition != 0.0 { 1 } else { 2 }]))
 }
 

@@ -110,7 +110,7 @@ fn quotient(n: &mut Narrower, node: &Node) -> bool {
     let factor = 2f64.powi(-shift);
     let sum = n.out.value(node.operands[0]);
     let ty = n.out.function.ty(sum).clone();
-    let divisor = match splat(n, node.operands[1]) {
+    let divisor = match n.old.splat(node.operands[1]) {
         Some(count) => n.splat(node, ty, count * factor),
         None => {
             let divisor = n.read(node, node.operands[1], DType::F16);
@@ -122,19 +122,9 @@ fn quotient(n: &mut Narrower, node: &Node) -> bool {
     true
 }
 
-/// The one number that an old value has everywhere.
-fn splat(n: &Narrower, old: ValueId) -> Option<f64> {
-    let node = n.old.node_of(old)?;
-    match &node.op {
-        Op::Constant(literal) => literal.splat(),
-        Op::Broadcast { .. } | Op::Reshape(_) => splat(n, node.operands[0]),
-        _ => None,
-    }
-}
-
 /// A sum with a number that guards a division.
 fn guard(n: &mut Narrower, node: &Node) -> bool {
-    let tiny = |v: &ValueId| splat(n, *v).filter(|c| *c > 0.0 && *c < SMALLEST);
+    let tiny = |v: &ValueId| n.old.splat(*v).filter(|c| *c > 0.0 && *c < SMALLEST);
     let Some(at) = node.operands.iter().position(|v| tiny(v).is_some()) else { return false };
     let mut operands = n.operands(node, DType::F16);
     let ty = n.out.function.ty(operands[at]).clone();

@@ -4,6 +4,7 @@ use super::LossScale;
 use super::backward::Computed;
 use super::loop_body::{LoopBody, Values, stacked};
 use super::scale::Scale;
+use crate::scan::refs;
 use backfit_ir::ops::scan::Scan;
 use backfit_ir::{
     DType, Error, FuncId, Function, Graph, Loc, Param, Place, Problem, Role, Tensor, Type, ValueId, scope,
@@ -42,10 +43,6 @@ fn id(tensor: &Tensor) -> ValueId {
 /// Whether a result is a mean over the micro-batches; other results are stacked.
 fn is_mean(tensor: &Tensor) -> bool {
     tensor.rank() == 0 && tensor.dtype().is_float()
-}
-
-fn refs(tensors: &[Tensor]) -> Vec<&Tensor> {
-    tensors.iter().collect()
 }
 
 fn wide(ty: &Type) -> Type {

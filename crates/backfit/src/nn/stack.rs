@@ -7,7 +7,7 @@ use backfit_ir::{
 };
 use std::panic::Location;
 
-/// Layers of the same kind, one after another, as one loop over stacked weights: graph, compile time and program do not
+/// Layers of the same kind, one after another, as one loop over stacked weights: the program does not
 /// grow with the number of layers. Weight `w` of all layers is one tensor `NAME.w` with a leading axis of layers.
 ///
 /// Where layers differ in more than their first weights, each kind is a function of its own, which is called for every
