@@ -1,6 +1,9 @@
 //! What mistakes are answered with, word for word.
 
-use backfit_grad::{Sgd, TrainStep, gradients};
+use backfit_grad::{
+    Adafactor, Adam, AdamW, Lion, Optimizer, RmsProp, Sgd, TrainStep, adafactor_step, adam_step, gradients,
+    optimizer_step, sgd_step,
+};
 use backfit_ir::ops::definition::{Body, Composite, Derivative, Kind, OpDef, Tolerance};
 use backfit_ir::{Attributes, DType, Error, Graph, Init, Tensor, Type};
 
@@ -311,5 +314,55 @@ fn more_micro_batches_than_there_can_be_rows() {
         let step = TrainStep::new(&(&w * x(&g)).mean_all()).optimizer(Sgd::new(0.1));
         let error = step.accumulate(micro_batches, None).build().map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("micro-batches") || error.contains("too large to address"), "{error}");
+    }
+}
+
+#[test]
+fn lists_of_an_optimizer_step_that_do_not_fit_together() {
+    let g = Graph::new();
+    let [w, m, v, gradient] = ["w", "m", "v", "g"].map(|name| g.input(name, DType::F32, [3]));
+    let [matrix, of_matrix] = ["matrix", "of"].map(|name| g.input(name, DType::F32, [2, 3]));
+    let hypers = ["learning_rate", "bias_correction1", "bias_correction2"].map(|name| g.hyper(name, DType::F32));
+    let weights = [w.clone(), w.clone()];
+    let slots = vec![m, v];
+    let line = line!();
+    let new = adam_step(&Adam::new(0.1), &weights, std::slice::from_ref(&slots), &[], &hypers);
+    adam_step(&Adam::new(0.1), &weights[..1], &[slots[..1].to_vec()], std::slice::from_ref(&gradient), &hypers[..1]);
+    let momentum = Sgd::new(0.1).momentum(0.9);
+    sgd_step(&momentum, &weights[..1], &[vec![]], std::slice::from_ref(&gradient), &hypers[..1]);
+    adafactor_step(&Adafactor::new(0.1), &[matrix], &[vec![]], &[of_matrix], &hypers);
+    assert_eq!(new.iter().map(|new| new.slots.len()).collect::<Vec<_>>(), [2, 2], "of poison nothing more is told");
+    let _ = &new[1].weight + &new[1].slots[1];
+    let expected = "2 weights have 1 lists of slots and 0 gradients\n  at @1\n  \
+        help: give every weight its list, which may be empty, and its gradient\n\
+        weight 0, f32[3], is given 1 slots\n  at @2\n  because the optimizer keeps of it: [m, v]\n\
+        the step is given 1 scalars\n  at @2\n  \
+        because the optimizer is fed: [learning_rate, bias_correction1, bias_correction2]\n\
+        weight 0, f32[3], is given 0 slots\n  at @4\n  because the optimizer keeps of it: [velocity]\n\
+        weight 0, f32[2,3], is given 0 slots\n  at @5\n  because the optimizer keeps of it: [row, column]";
+    says(&words(&g), line, expected);
+}
+
+#[test]
+fn slots_and_gradients_of_other_shapes_are_told_by_every_optimizer() {
+    let rules: [&dyn Optimizer; 6] = [
+        &Sgd::new(0.1).momentum(0.9),
+        &Adam::new(0.1),
+        &AdamW::new(0.1),
+        &RmsProp::new(0.1).centered(),
+        &Lion::new(0.1),
+        &Adafactor::new(0.1),
+    ];
+    for rule in rules {
+        for (slot, of) in [(5, 4), (4, 5)] {
+            let g = Graph::new();
+            let [w, m, gradient] = [("w", 4), ("m", slot), ("g", of)].map(|(name, n)| g.input(name, DType::F32, [n]));
+            let hypers: Vec<Tensor> = rule.hypers().iter().map(|name| g.hyper(name, DType::F32)).collect();
+            let count = rule.slots().iter().filter(|slot| rule.slot_type(slot, w.ty()).is_some()).count();
+            optimizer_step(rule, &[w], &[vec![m; count]], &[gradient], &hypers);
+            let found = words(&g);
+            assert!(found.contains(&format!("at {}", file!())), "{rule:?}: {found}");
+            assert!(found.contains("[4]") && found.contains("[5]"), "{rule:?}: {found}");
+        }
     }
 }

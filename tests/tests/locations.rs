@@ -119,3 +119,16 @@ fn a_loop_over_a_function_names_only_lines_of_its_user() {
     let step = TrainStep::new(&loss).optimizer(Sgd::new(0.1).momentum(0.9).nesterov());
     check(&step.report("last", &last).predict(&all).build().unwrap());
 }
+
+#[test]
+fn an_optimizer_step_within_a_graph_names_only_lines_of_its_user() {
+    let g = Graph::new();
+    let [w, row, column, gradient] =
+        [("w", vec![2, 3]), ("row", vec![2, 1]), ("column", vec![1, 3]), ("g", vec![2, 3])]
+            .map(|(name, dims)| g.parameter(name, Type::new(F64, dims), Role::State, Some(Init::ZEROS)));
+    let hypers = ["learning_rate", "inverse_root", "share"].map(|name| g.hyper(name, F32));
+    let new = backfit_grad::adafactor_step(&Adafactor::new(0.1), &[w], &[vec![row, column]], &[gradient], &hypers);
+    g.result("w", &new[0].weight);
+    let found = leaks(&g.finish().unwrap_or_else(|error| panic!("{error}")));
+    assert!(found.is_empty(), "{found:?}");
+}

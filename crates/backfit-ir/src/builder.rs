@@ -305,6 +305,13 @@ impl Graph {
         out
     }
 
+    /// Runs `build` so that the nodes it makes have the line of the caller, whoever makes them.
+    #[track_caller]
+    pub fn at_caller<T>(&self, build: impl FnOnce() -> T) -> T {
+        let (loc, scope) = self.location(Location::caller());
+        self.originate(loc, scope, build)
+    }
+
     /// A number that is different at every call within this function: the site of a random operator.
     pub fn next_site(&self) -> u32 {
         let mut state = lock(&self.state);
