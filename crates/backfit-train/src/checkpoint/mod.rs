@@ -4,6 +4,7 @@ mod header;
 
 use crate::atomic_file;
 use crate::reading::read_exactly;
+use backfit_compile::precision::compensation_of;
 use backfit_ir::{DType, Error, Literal, Problem, Result, Type};
 use header::Header;
 use sha2::{Digest, Sha256};
@@ -84,6 +85,27 @@ impl Checkpoint {
                 .because(format!("expected is a {expected}"))
                 .into()
         })
+    }
+
+    /// A weight as [`Trainer::weight`](crate::Trainer::weight) gives it, averages aside: with what bf16 storage keeps
+    /// beside it, then in f32.
+    ///
+    /// # Errors
+    /// There is none of this name; what is kept beside it is of another type.
+    pub fn weight(&self, name: &str) -> Result<Literal> {
+        let own = self.tensors.get(name).ok_or_else(|| Problem::new(format!("the checkpoint has no '{name}'")))?;
+        let Some(rest) = self.beside(name) else { return Ok(own.clone()) };
+        if rest.ty() != own.ty() {
+            let what = format!("the tensor '{name}' is {}, what is kept beside it {}", own.ty(), rest.ty());
+            return Err(Problem::new(what).help("give a file that a trainer has saved").into());
+        }
+        Ok(whole(own, rest))
+    }
+
+    /// What is kept beside a weight that is stored as bf16.
+    pub(crate) fn beside(&self, name: &str) -> Option<&Literal> {
+        let is_narrow = self.tensors.get(name).is_some_and(|values| values.ty().dtype == DType::BF16);
+        self.tensors.get(&compensation_of(name)).filter(|_| is_narrow)
     }
 
     /// Compares the tensors with those a model needs.
@@ -228,6 +250,12 @@ impl Checkpoint {
         }
         Ok(Checkpoint { tensors, metadata: header.into_metadata() })
     }
+}
+
+/// A weight that is stored as two bf16 numbers, as f32.
+pub(crate) fn whole(stored: &Literal, rest: &Literal) -> Literal {
+    let whole: Vec<f64> = stored.to_f64().iter().zip(rest.to_f64()).map(|(a, b)| a + b).collect();
+    Literal::from_f64(stored.ty().with_dtype(DType::F32), &whole)
 }
 
 #[cfg(test)]

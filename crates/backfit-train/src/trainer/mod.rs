@@ -15,6 +15,7 @@ pub use state::WeightsReport;
 pub use step::StepOutput;
 pub use trace::Trace;
 
+use crate::checkpoint::whole;
 use crate::compile::Compiled;
 use crate::data::{Batch, Batches, Position, Source};
 use crate::feed::Place;
@@ -22,7 +23,7 @@ use crate::schedule::Schedule;
 use backfit_compile::precision::compensation_of;
 use backfit_compile::target::{Executable, Port};
 use backfit_grad::{FINITE, TapReport, average_of};
-use backfit_ir::{DType, Literal, Problem, Result, Role, Type};
+use backfit_ir::{DType, Literal, Problem, Result, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -216,9 +217,7 @@ impl Trainer {
         if let Some(average) = beside(average_of(name)).filter(|_| self.averaged) {
             return Ok(average);
         }
-        let Some(rest) = beside(compensation_of(name)) else { return Ok(own) };
-        let whole: Vec<f64> = own.to_f64().iter().zip(rest.to_f64()).map(|(a, b)| a + b).collect();
-        Ok(Literal::from_f64(Type::new(DType::F32, own.ty().shape.clone()), &whole))
+        Ok(beside(compensation_of(name)).map_or_else(|| own.clone(), |rest| whole(&own, &rest)))
     }
 
     /// Replaces a weight or state. A weight that is stored as bf16 takes f32, too: the nearest bf16, and what that leaves
@@ -227,17 +226,25 @@ impl Trainer {
     /// # Errors
     /// There is none of this name, or it has another type.
     pub fn set(&mut self, name: &str, value: &Literal) -> Result<()> {
-        let own = self.compiled.resident(name)?.ty.clone();
-        let wide = own.dtype == DType::BF16 && *value.ty() == Type::new(DType::F32, own.shape.clone());
-        let stored = if wide { Literal::from_f64(own.clone(), &value.to_f64()) } else { value.clone() };
-        self.compiled.executable.write(name, &stored)?;
-        let beside = compensation_of(name);
-        if self.compiled.executable.residents().iter().any(|port| port.name == beside) {
-            let rest =
-                value.to_f64().iter().zip(stored.to_f64()).map(|(whole, stored)| whole - stored).collect::<Vec<_>>();
-            self.compiled.executable.write(&beside, &Literal::from_f64(own, &rest))?;
+        let parts = self.parts(name, value)?;
+        self.write_all(parts.iter().map(|(name, values)| (name, values)))
+    }
+
+    /// What is written for a weight or state: its values as they are stored, then what that leaves where it is kept.
+    fn parts(&self, name: &str, value: &Literal) -> Result<Vec<(String, Literal)>> {
+        let own = self.compiled.resident(name)?;
+        let wide = is_wide(value, own);
+        let stored = if wide { Literal::from_f64(own.ty.clone(), &value.to_f64()) } else { value.clone() };
+        if *stored.ty() != own.ty {
+            return Err(Problem::new(format!("'{name}' is {}, the value is {}", own.ty, value.ty())).into());
         }
-        Ok(())
+        let beside = compensation_of(name);
+        let rest = self.residents().iter().find(|port| port.name == beside).map(|port| {
+            let whole = value.to_f64().into_iter();
+            let rest: Vec<f64> = whole.zip(stored.to_f64()).map(|(whole, stored)| whole - stored).collect();
+            (beside, Literal::from_f64(port.ty.clone(), &rest))
+        });
+        Ok([(name.to_owned(), stored)].into_iter().chain(rest).collect())
     }
 
     /// What the last step returned under this name, of any shape. To see an intermediate value, report it:
@@ -298,6 +305,11 @@ impl Trainer {
         let position = if beyond { Position { epoch: epoch + 1, batch: 0 } } else { self.progress.position };
         Ok(batches.resume(position))
     }
+}
+
+/// Whether the values are f32 for a weight that is stored as bf16.
+fn is_wide(found: &Literal, port: &Port) -> bool {
+    port.ty.dtype == DType::BF16 && *found.ty() == port.ty.with_dtype(DType::F32)
 }
 
 fn unreadable(port: &Port) -> backfit_ir::Error {

@@ -1,11 +1,11 @@
 //! Saving a run, going on with it, and taking over weights.
 
-use super::{Progress, Trainer, unreadable};
+use super::{Progress, Trainer, is_wide, unreadable};
 use crate::checkpoint::{Checkpoint, key};
 use crate::data::Position;
 use backfit_compile::target::Port;
 use backfit_grad::average_of;
-use backfit_ir::{DType, Error, Literal, Problem, RNG_KEY, Result, Role, Type};
+use backfit_ir::{Error, Literal, Problem, RNG_KEY, Result, Role, Type};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -114,7 +114,9 @@ impl Trainer {
     }
 
     /// Takes over weights and states by name from any safetensors file, such as PyTorch writes or [`Trainer::save`].
-    /// Averages of the weights start anew from them. The optimizer's state and the place in the data stay. Nothing changes where anything is wrong.
+    /// A weight that is stored as bf16 takes f32, too, as [`Trainer::set`] does; from a file that stores it as bf16, it takes
+    /// what the file keeps beside it. Averages of the weights start anew from them. The optimizer's state and the place
+    /// in the data stay. Nothing changes where anything is wrong.
     ///
     /// # Errors
     /// The file is unreadable; a tensor has another type than that of the model; no name fits.
@@ -122,7 +124,7 @@ impl Trainer {
         let path = path.as_ref();
         let checkpoint = Checkpoint::load_foreign(path)?;
         let mut report = WeightsReport::default();
-        let mut problems = Vec::new();
+        let (mut parts, mut problems) = (Vec::new(), Vec::new());
         for port in self.residents().iter().filter(|p| is_of_model(p)) {
             match checkpoint.tensors.get(&port.name) {
                 None => report.missing.push(port.name.clone()),
@@ -130,7 +132,13 @@ impl Trainer {
                     let what = format!("the tensor '{}' is {}, the model's is {}", port.name, found.ty(), port.ty);
                     problems.push(Problem::new(what).in_file(path));
                 }
-                Some(_) => report.loaded.push(port.name.clone()),
+                Some(_) => match self.taken_over(&port.name, &checkpoint) {
+                    Ok(new) => {
+                        report.loaded.push(port.name.clone());
+                        parts.extend(new);
+                    }
+                    Err(error) => problems.extend(error.problems().iter().map(|p| p.clone().in_file(path))),
+                },
             }
         }
         let is_known = |name: &str| self.residents().iter().any(|p| p.name == name);
@@ -141,26 +149,30 @@ impl Trainer {
             problems.push(problem.because(format!("the file has {}", report.unexpected.join(", "))));
         }
         Error::from_problems(problems).map_or(Ok(()), Err)?;
-        report.loaded.iter().try_for_each(|name| self.set(name, &checkpoint.tensors[name]))?;
-        let average = |name: &String| (average_of(name), &checkpoint.tensors[name]);
-        let averages: Vec<(String, &Literal)> = report.loaded.iter().map(average).collect();
-        let kept = |name: &str| self.residents().iter().any(|p| p.name == name);
-        let averages: Vec<_> = averages.into_iter().filter(|(name, _)| kept(name)).collect();
-        self.write_all(averages.iter().map(|(name, values)| (name, *values)))?;
+        self.write_all(parts.iter().map(|(name, values)| (name, values)))?;
         Ok(report)
     }
 
-    fn write_all<'a>(&mut self, tensors: impl Iterator<Item = (&'a String, &'a Literal)>) -> Result<()> {
+    /// What is written for a tensor of the file: its values as they are stored, what that leaves, its average.
+    fn taken_over(&self, name: &str, file: &Checkpoint) -> Result<Vec<(String, Literal)>> {
+        let whole = file.weight(name)?;
+        let mut parts = self.parts(name, &file.tensors[name])?;
+        if let (Some((_, kept)), Some(rest)) = (parts.get_mut(1), file.beside(name)) {
+            *kept = rest.clone();
+        }
+        let average = average_of(name);
+        if let Some(port) = self.residents().iter().find(|port| port.name == average) {
+            parts.push((average, Literal::from_f64(port.ty.clone(), &whole.to_f64())));
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn write_all<'a>(&mut self, tensors: impl Iterator<Item = (&'a String, &'a Literal)>) -> Result<()> {
         for (name, values) in tensors {
             self.compiled.executable.write(name, values)?;
         }
         Ok(())
     }
-}
-
-/// Whether the values are f32 for a weight that is stored as bf16.
-fn is_wide(found: &Literal, port: &Port) -> bool {
-    port.ty.dtype == DType::BF16 && *found.ty() == Type::new(DType::F32, port.ty.shape.clone())
 }
 
 /// Whether a resident tensor belongs to the model rather than to its training.
