@@ -8,10 +8,14 @@ use backfit_ir::{
 };
 use backfit_train::Trainer;
 use backfit_train::checkpoint::Checkpoint;
+use std::collections::BTreeSet;
 use std::panic::Location;
 
 /// The ends of the names of the factors, which stand beside the weight: `fc1.weight` has `fc1.lora_a` and `fc1.lora_b`.
 const FACTORS: [&str; 2] = ["lora_a", "lora_b"];
+
+/// The name of the function of a model's own graph.
+const MAIN: &str = "main";
 
 /// Low-rank adaptation of linear layers (Hu et al. 2021): y = x·Wᵀ + s·(x·Aᵀ)·Bᵀ + bias with s = alpha / rank. W and all
 /// other weights are frozen; A `[rank, in]` starts at U(−1/√in, 1/√in) and B `[out, rank]` at zero, so that nothing has
@@ -45,8 +49,8 @@ pub struct Lora {
 pub struct Adapters {
     weights: Vec<String>,
     scale: f64,
-    /// The stack to whose layer they are attached.
-    stack: Option<String>,
+    /// The name of the function to whose graph they are attached: [`MAIN`], or that of a stack.
+    function: String,
 }
 
 /// A linear layer of the graph whose weight is a parameter.
@@ -99,8 +103,8 @@ impl Lora {
             let Some(function) = g.instantiate(&lora_linear::DEF, &types, attributes, false, caller) else { continue };
             g.rewrite(|f| (f.nodes[node].op, f.nodes[node].operands) = (Op::Call(function), operands));
         }
-        let stack = g.inspect(|f| Some(f.name.clone())).filter(|name| name != "main");
-        Ok(Adapters { weights: weights.into_iter().map(|(name, _)| name).collect(), scale, stack })
+        let function = g.inspect(|f| f.name.clone());
+        Ok(Adapters { weights: weights.into_iter().map(|(name, _)| name).collect(), scale, function })
     }
 
     /// The layers to adapt.
@@ -157,7 +161,8 @@ fn names(weight: &str) -> [String; 2] {
     FACTORS.map(|factor| format!("{base}{factor}"))
 }
 
-fn is_factor(name: &str) -> bool {
+/// Whether a weight of this name is a factor.
+pub(crate) fn is_factor(name: &str) -> bool {
     FACTORS.iter().any(|factor| name.rsplit('.').next() == Some(factor))
 }
 
@@ -179,18 +184,18 @@ impl Adapters {
     /// all for [`Trainer::load_weights`] and other programs.
     ///
     /// # Errors
-    /// The trainer's model lacks a factor.
+    /// The trainer's model lacks an adapted weight or its factors.
     pub fn merged(&self, trainer: &Trainer) -> Result<Checkpoint> {
+        let adapted = self.adapted(trainer)?;
+        let own: Vec<String> = adapted.iter().flat_map(|name| names(name)).collect();
         let mut checkpoint = Checkpoint::default();
-        let adapted = trainer.residents().iter().filter(|port| self.adapts(&port.name));
-        let own: Vec<String> = adapted.flat_map(|port| names(&port.name)).collect();
         for port in trainer.residents() {
             let of_training = port.name == RNG_KEY || port.name.starts_with("optimizer.");
             if of_training && !matches!(port.role, Role::Weight { .. }) || own.contains(&port.name) {
                 continue;
             }
             let mut value = trainer.weight(&port.name)?;
-            if self.adapts(&port.name) {
+            if adapted.contains(&port.name.as_str()) {
                 let [a, b] = names(&port.name).map(|name| trainer.weight(&name));
                 value = merge(&value, &a?, &b?, self.scale);
             }
@@ -199,16 +204,28 @@ impl Adapters {
         Ok(checkpoint)
     }
 
-    /// Whether these are adapters of the weight. Of a stack `s` it is `s.w`, or `s.0.w` and so on where layers differ.
-    fn adapts(&self, name: &str) -> bool {
-        let Some(stack) = &self.stack else { return self.weights.iter().any(|weight| weight == name) };
-        let before = |weight: &String| name.strip_suffix(weight.as_str())?.strip_suffix('.');
-        let is_stack = |path: &str| path.strip_suffix(stack.as_str()).is_some_and(|p| p.is_empty() || p.ends_with('.'));
-        let is_layer = |path: &str| {
-            let split = path.rsplit_once('.');
-            split.is_some_and(|(path, layer)| layer.parse::<usize>().is_ok() && is_stack(path))
-        };
-        self.weights.iter().filter_map(before).any(|path| is_stack(path) || is_layer(path))
+    /// The names of the adapted weights in the store: those that have factors beside them.
+    fn adapted<'t>(&self, trainer: &'t Trainer) -> Result<Vec<&'t str>> {
+        let all: BTreeSet<&str> = trainer.residents().iter().map(|port| port.name.as_str()).collect();
+        let with_factors = |name: &&str| names(name).iter().all(|factor| all.contains(factor.as_str()));
+        let with_factors: Vec<&str> = all.iter().copied().filter(with_factors).collect();
+        let is_there = |weight: &&String| with_factors.iter().any(|name| self.is(name, weight));
+        if let Some(weight) = self.weights.iter().find(|weight| !is_there(weight)) {
+            let problem = Problem::new(format!("the trainer has no weight '{weight}' with factors beside it"));
+            let problem = problem.because(format!("the adapters are those of the function '{}'", self.function));
+            return Err(problem.help("give the trainer of the graph to which they were attached").into());
+        }
+        Ok(with_factors.into_iter().filter(|name| self.weights.iter().any(|weight| self.is(name, weight))).collect())
+    }
+
+    /// Whether an adapted weight `w` has this name in the store: of a stack `s` it is `s.w`, or `s.0.w` and so on where
+    /// layers differ.
+    fn is(&self, name: &str, weight: &str) -> bool {
+        let Some(path) = name.strip_suffix(weight) else { return false };
+        let Some(path) = path.strip_suffix('.') else { return path.is_empty() && self.function == MAIN };
+        let is_stack = |path: &str| path.strip_suffix(&self.function).is_some_and(|p| p.is_empty() || p.ends_with('.'));
+        let layer = path.rsplit_once('.').filter(|(_, layer)| layer.parse::<usize>().is_ok());
+        is_stack(path) || layer.is_some_and(|(path, _)| is_stack(path))
     }
 }
 

@@ -187,3 +187,69 @@ fn adapters_of_a_stack_are_attached_to_its_layer() {
     let trainer = Trainer::new(model.compile(&Cpu::default().threads(1)).unwrap());
     assert_eq!(trainer.get("layers.block.attn.q.lora_b").unwrap().ty().to_string(), "f32[3,8,2]");
 }
+
+/// Three layers in a scope, of which one is adapted; all weights but its own are trained, too, and averaged.
+fn averaged(lora: bool) -> (Trainer, Option<Adapters>) {
+    let g = Graph::new();
+    let mut adapters = None;
+    let x = g.input("x", F32, [ROWS, 3, 8]);
+    let h = g.scope("encoder", || {
+        nn::Stack::new("main", 3).apply(&g, &x, |g, x, layer| {
+            let h = nn::linear(g, "fc", x, 8);
+            let y = x + &(if layer == 1 { h.silu() } else { h.tanh() });
+            if lora && layer == 1 {
+                adapters = Some(Lora::new("fc.*", 2).alpha(3.0).attach(g).unwrap());
+            }
+            y
+        })
+    });
+    let y = nn::linear(&g, "head", &h.mean(&[1]).reshape([ROWS, 8]), 5);
+    let loss = y.mse(&g.input("y", F32, [ROWS, 5]));
+    let model = TrainStep::new(&loss).optimizer(Adam::new(0.02)).ema(0.7).predict(&y).build().unwrap();
+    (Trainer::new(model.compile(&Cpu::default().threads(1)).unwrap()).seed(9).unwrap(), adapters)
+}
+
+#[test]
+fn merged_weights_are_averages_where_prediction_uses_them_and_those_of_one_layer_where_one_is_adapted() {
+    let (mut tuned, adapters) = averaged(true);
+    for batch in data().batches(ROWS).epochs(20) {
+        tuned.step(&batch.unwrap()).unwrap();
+    }
+    let read = |name: &str| tuned.get(name).unwrap().to_f64();
+    let [w, a, b] = [
+        "encoder.main.1.fc.weight",
+        "optimizer.ema.encoder.main.1.fc.lora_a",
+        "optimizer.ema.encoder.main.1.fc.lora_b",
+    ]
+    .map(read);
+    let head = tuned.get("optimizer.ema.head.weight").unwrap();
+    assert_ne!(head, tuned.get("head.weight").unwrap());
+    tuned.use_averages(true).unwrap();
+    let expected = tuned.predict(&data()).unwrap().to_f32();
+    let merged = adapters.unwrap().merged(&tuned).unwrap();
+    for (i, found) in merged.tensors["encoder.main.1.fc.weight"].to_f32().into_iter().enumerate() {
+        let (row, column) = (i / 8, i % 8);
+        let exact = w[i] + 1.5 * (b[row * 2] * a[column] + b[row * 2 + 1] * a[8 + column]);
+        assert_eq!(found, exact as f32, "{i}");
+    }
+    assert_eq!(merged.tensors["head.weight"], head);
+    let (mut plain, _) = averaged(false);
+    for (name, value) in &merged.tensors {
+        plain.set(name, value).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let found = plain.predict(&data()).unwrap().to_f32();
+    let far = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(far < 1e-5, "{far}");
+}
+
+#[test]
+fn adapters_are_not_merged_with_a_trainer_that_lacks_their_weights_or_factors() {
+    let (_, layers) = stacked(true, false, &Policy::f32());
+    let others = [trainer(None).0, stacked(false, false, &Policy::f32()).0, averaged(true).0];
+    for other in others {
+        for adapters in &layers {
+            let error = adapters.merged(&other).unwrap_err().to_string();
+            assert!(error.contains(&format!("'{}'", adapters.weights()[0])), "{error}");
+        }
+    }
+}
