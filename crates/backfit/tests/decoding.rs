@@ -1,5 +1,6 @@
 //! Decoding with kept keys and values is the same as computing everything anew for every token.
 
+use backfit::Checkpoint;
 use backfit::models::{Decoder, Llama, sample};
 use backfit::precision::Masters;
 use backfit::prelude::*;
@@ -135,4 +136,64 @@ fn a_decoder_takes_averages_and_weights_that_are_stored_as_bf16_as_prediction_do
             assert!(off < 1e-5, "{masters:?}, averaged {averaged}: off by {off}");
         }
     }
+}
+
+#[test]
+fn a_decoder_takes_merged_adapters_and_refuses_those_that_are_not_merged() {
+    let model = Llama::new(VOCABULARY, 2, 16, 2);
+    let target = Cpu::default().threads(1);
+    let g = Graph::new();
+    let logits = model.apply(&g, &g.input("x", I32, [1, LENGTH]));
+    let loss = logits.cross_entropy(&g.input("y", I32, [1, LENGTH]));
+    let adapters = Lora::new("block?.attn.?.weight", 2).alpha(8.0).attach(&g).unwrap();
+    let step = TrainStep::new(&loss).optimizer(Adam::new(0.05)).ema(0.5).predict(&logits).build().unwrap();
+    let policy = Policy::f32().masters(Masters::Compensated);
+    let mut trainer = Trainer::new(step.compile_with(&target, &policy).unwrap()).seed(5).unwrap();
+    let text = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8];
+    let data = Dataset::new(["x", "y"].map(|name| (name, Literal::from_i32([1, LENGTH], &text)))).unwrap();
+    data.batches(1).epochs(8).for_each(|batch| drop(trainer.step(&batch.unwrap()).unwrap()));
+    let mut decoder = Decoder::new(&model, LENGTH, &target).unwrap();
+    let before: Vec<f32> = decoder.next(3).unwrap().to_vec();
+    let refused = decoder.load(&trainer).unwrap_err().to_string();
+    assert!(refused.contains("lora_") && refused.contains("merge"), "{refused}");
+    for averaged in [false, true] {
+        trainer.use_averages(averaged).unwrap();
+        decoder.load_weights(&adapters.merged(&trainer).unwrap()).unwrap();
+        for (token, expected) in text.iter().zip(recomputed(&mut trainer, &text)) {
+            let found = decoder.next(*token).unwrap();
+            let off = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(off < 1e-5, "averaged {averaged}: off by {off}");
+        }
+    }
+    // What is missing or unmerged changes nothing.
+    decoder.restart();
+    let kept: Vec<f32> = decoder.next(3).unwrap().to_vec();
+    assert_ne!(kept, before);
+    let mut checkpoint = adapters.merged(&trainer).unwrap();
+    checkpoint.tensors.insert("block0.attn.q.lora_a".to_owned(), Literal::from_f32([2, 16], &[0.0; 32]));
+    assert!(decoder.load_weights(&checkpoint).unwrap_err().to_string().contains("block0.attn.q.lora_a"));
+    checkpoint.tensors.remove("block0.attn.q.lora_a");
+    checkpoint.tensors.values_mut().for_each(|value| *value = Literal::zeros(value.ty().clone()));
+    let last = checkpoint.tensors.keys().next_back().unwrap().clone();
+    checkpoint.tensors.insert(last.clone(), Literal::from_f32([3], &[0.0; 3]));
+    assert!(decoder.load_weights(&checkpoint).unwrap_err().to_string().contains(&last));
+    checkpoint.tensors.remove(&last);
+    assert!(decoder.load_weights(&checkpoint).unwrap_err().to_string().contains(&last));
+    decoder.restart();
+    assert_eq!(decoder.next(3).unwrap(), kept);
+}
+
+#[test]
+fn a_decoder_takes_weights_from_a_saved_run_with_what_is_kept_beside_them() {
+    let model = Llama::new(VOCABULARY, 1, 16, 2);
+    let file = std::env::temp_dir().join(format!("backfit-decoder-{}.safetensors", std::process::id()));
+    let mut trainer = untrained(&model, &Policy::f32().masters(Masters::Compensated));
+    trainer.save(&file).unwrap();
+    let mut decoder = Decoder::new(&model, LENGTH, &Cpu::default().threads(1)).unwrap();
+    decoder.load_weights(&Checkpoint::load(&file).unwrap()).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let expected = recomputed(&mut trainer, &[3]);
+    let found = decoder.next(3).unwrap();
+    let off = found.iter().zip(&expected[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(off < 1e-6, "off by {off}");
 }

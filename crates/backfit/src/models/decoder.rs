@@ -1,10 +1,12 @@
 //! Writing with a language model.
 
 use super::Llama;
+use crate::lora::is_factor;
 use crate::nn::Past;
 use backfit_compile::target::{Executable, Program, Target};
-use backfit_ir::{DType, FuncId, Graph, Literal, Problem, Result, Role, Tensor, Type};
+use backfit_ir::{DType, FuncId, Graph, Literal, Problem, Result, Role, Tensor};
 use backfit_train::Trainer;
+use backfit_train::checkpoint::Checkpoint;
 
 /// The name of the compiled function.
 const DECODE: &str = "decode";
@@ -67,16 +69,45 @@ impl Decoder {
     }
 
     /// Takes over the weights of a trainer, as its prediction uses them ([`Trainer::weight`]), and begins a new text.
+    /// Nothing changes where anything is wrong.
     ///
     /// # Errors
-    /// The trainer lacks a weight, or has one of another type.
+    /// The trainer lacks a weight, or has one of another shape, or low-rank factors, which the decoder does not have:
+    /// merge them ([`Adapters::merged`](crate::Adapters::merged)) and call [`Decoder::load_weights`].
     pub fn load(&mut self, trainer: &Trainer) -> Result<()> {
-        let ports: Vec<_> = self.weights().map(|p| (p.name.clone(), p.ty.dtype)).collect();
-        for (name, dtype) in ports {
-            let value = trainer.weight(&name)?;
-            let ty = Type::new(dtype, value.ty().shape.clone());
-            self.set(&name, &Literal::from_f64(ty, &value.to_f64()))?;
+        let weights = trainer.residents().iter().filter(|port| matches!(port.role, Role::Weight { .. }));
+        self.take_over(weights.map(|port| port.name.as_str()), |name| trainer.weight(name))
+    }
+
+    /// Takes over the weights of a checkpoint, such as merged ones ([`Checkpoint::weight`]), and begins a new text.
+    /// Nothing changes where anything is wrong.
+    ///
+    /// # Errors
+    /// The checkpoint lacks a weight, or has one of another shape, or low-rank factors that are not merged.
+    pub fn load_weights(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.take_over(checkpoint.tensors.keys().map(String::as_str), |name| checkpoint.weight(name))
+    }
+
+    fn take_over<'n>(
+        &mut self,
+        mut given: impl Iterator<Item = &'n str>,
+        value: impl Fn(&str) -> Result<Literal>,
+    ) -> Result<()> {
+        let of_training = |name: &str| name.starts_with("optimizer.");
+        if let Some(factor) = given.find(|name| is_factor(name) && !of_training(name)) {
+            let problem = Problem::new(format!("a decoder has no low-rank factors, such as '{factor}'"));
+            return Err(problem.help("merge them: `decoder.load_weights(&adapters.merged(&trainer)?)`").into());
         }
+        let mut weights = Vec::new();
+        for port in self.weights() {
+            let value = value(&port.name)?;
+            if value.ty().shape != port.ty.shape {
+                let what = format!("the weight '{}' is {}, the decoder's is {}", port.name, value.ty(), port.ty);
+                return Err(Problem::new(what).help("compile the decoder for the model of these weights").into());
+            }
+            weights.push((port.name.clone(), Literal::from_f64(port.ty.clone(), &value.to_f64())));
+        }
+        weights.iter().try_for_each(|(name, value)| self.set(name, value))?;
         self.restart();
         Ok(())
     }
