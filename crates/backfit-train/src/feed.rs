@@ -77,7 +77,11 @@ fn write_mask(dtype: DType, input: &mut [u8], samples: usize) {
     }
 }
 
-fn check(entry: &Entry, batch: &Batch) -> Result<()> {
+/// Compares the columns of a batch with what a function takes.
+///
+/// # Errors
+/// As for [`feed`].
+pub(crate) fn check(entry: &Entry, batch: &Batch) -> Result<()> {
     let fed = || entry.inputs.iter().filter(|p| p.role == Role::Input);
     let problems: Vec<Problem> = fed().filter_map(|port| flaw(port, batch)).collect();
     let Some(error) = Error::from_problems(problems) else { return Ok(()) };

@@ -4,7 +4,7 @@ use super::Trainer;
 use super::step::{feed_hypers, read_scalars};
 use crate::compile::Entry;
 use crate::data::{Batches, Source};
-use crate::feed::{Place, feed};
+use crate::feed::{self, Place, feed};
 use crate::masking::VALID;
 use crate::scalars::{Mean, Scalars};
 use backfit_grad::LOSS;
@@ -102,6 +102,18 @@ impl Trainer {
         }
         self.averaged = averaged;
         Ok(())
+    }
+
+    /// What can be known of [`Trainer::evaluate`] before it.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn check_evaluation(&mut self, data: &dyn Source) -> Result<()> {
+        let entry = self.compiled.entries.eval(self.averaged);
+        let size = rows(entry.batch_size())?;
+        self.check_padding(data.len(), size)?;
+        Batches::new(Lent(data), size).in_order().next_into(&mut self.batch)?;
+        feed::check(entry, &self.batch)
     }
 
     fn check_padding(&self, samples: usize, size: usize) -> Result<()> {

@@ -146,9 +146,11 @@ impl Trainer {
     ///
     /// # Errors
     /// As for [`Trainer::step`], [`Trainer::evaluate`] and [`Trainer::save`]; a monitored name that the model does not
-    /// report; too many skipped steps in a row. Where an epoch fails, the run is saved first if checkpoints are asked for.
+    /// report, and samples to validate with that it does not take, before the first step; too many skipped steps in a row.
+    /// Where an epoch or what follows it fails, the run is saved first if checkpoints are asked for.
     pub fn fit<S: Source>(&mut self, batches: Batches<S>, mut options: FitOptions) -> Result<FitReport> {
         self.check_monitor(&options)?;
+        options.validation.as_ref().map_or(Ok(()), |data| self.check_evaluation(data))?;
         let start = Instant::now();
         let mut batches = self.continued(batches.epochs(options.epochs))?;
         let (mut epoch, mut validation) = (None, None);
@@ -171,7 +173,8 @@ impl Trainer {
                 break Stopped::Interrupted;
             }
             options.tell(Event::Epoch(report.clone()));
-            validation = self.after_epoch(&report, &mut options)?.or(validation);
+            let validated = self.after_epoch(&report, &mut options);
+            validation = validated.map_err(|error| self.save_before(error, &mut options))?.or(validation);
             epoch = Some(report);
         };
         if let Some(checkpoints) = options.checkpoints.clone() {

@@ -125,6 +125,53 @@ fn an_unknown_monitor_is_told_before_the_first_step() {
 }
 
 #[test]
+fn samples_that_cannot_be_validated_with_are_told_before_the_first_step() {
+    let renamed = Dataset::new([("picture", small_digits(32).column("image").unwrap().clone())]).unwrap();
+    let pixels = small_digits(32).with_column("image", Literal::zeros(Type::new(F32, [32, 80]))).unwrap();
+    for (validation, words) in [
+        (small_digits(40), "40 samples do not divide into batches of 32"),
+        (renamed, "the batch has no column of this name"),
+        (pixels, "image: f32[32,80]"),
+        (small_digits(32).take(0), "there are no samples"),
+    ] {
+        let mut events = 0;
+        let mut trainer = trainer(&noisy(32, false).unwrap(), 1);
+        let options = FitOptions {
+            validation: Some(validation),
+            on_event: Some(Box::new(|_| events += 1)),
+            ..FitOptions::default()
+        };
+        let e = trainer.fit(small_digits(64).batches(32), options).unwrap_err().to_string();
+        assert!(e.contains(words), "{e}");
+        assert_eq!((trainer.steps(), events), (0, 0), "{words}");
+    }
+}
+
+#[test]
+fn an_epoch_whose_end_fails_is_saved_first_and_goes_on_bit_for_bit() {
+    let (file, model) = (Scratch::new("failed-end"), noisy(32, false).unwrap());
+    let batches = || small_digits(96).batches(32).seed(2);
+    let mut straight = trainer(&model, 1);
+    straight.fit(batches(), FitOptions { epochs: 2, ..FitOptions::default() }).unwrap();
+
+    let options = FitOptions {
+        epochs: 2,
+        validation: Some(small_digits(64)),
+        best: Some(file.0.join("below a file that is not there")),
+        checkpoints: Some(Checkpoints { path: file.0.clone(), ..Checkpoints::default() }),
+        ..FitOptions::default()
+    };
+    let mut first = trainer(&model, 1);
+    assert!(first.fit(batches(), options).is_err());
+    assert_eq!(first.steps(), 3);
+    let mut second = trainer(&model, 1);
+    second.resume(&file.0).unwrap();
+    assert_eq!(second.steps(), 3);
+    second.fit(batches(), FitOptions { epochs: 2, ..FitOptions::default() }).unwrap();
+    assert_eq!(residents(&second), residents(&straight));
+}
+
+#[test]
 fn an_epoch_tells_its_means_and_ends_where_it_ends() {
     let mut trainer = trainer(&noisy(32, false).unwrap(), 1);
     let mut batches = small_digits(96).batches(32).epochs(2);
