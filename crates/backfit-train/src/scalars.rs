@@ -48,7 +48,7 @@ impl Index<&str> for Scalars {
 }
 
 /// A mean of scalars, each weighted by the samples it stems from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Mean {
     sums: Scalars,
     samples: u64,
@@ -59,6 +59,27 @@ impl Mean {
         Mean { sums: Scalars::new(names), samples: 0 }
     }
 
+    /// The mean that goes on from these sums, a number for each name.
+    pub fn of(names: Arc<[String]>, sums: Vec<f64>, samples: u64) -> Self {
+        Mean { sums: Scalars { names, values: sums }, samples }
+    }
+
+    /// Each number, times the samples it stems from, added up.
+    pub fn sums(&self) -> &Scalars {
+        &self.sums
+    }
+
+    /// How many samples they stem from.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// Starts anew.
+    pub fn clear(&mut self) {
+        self.sums.values.fill(0.0);
+        self.samples = 0;
+    }
+
     pub fn add(&mut self, scalars: &Scalars, samples: usize) {
         for (sum, value) in self.sums.values.iter_mut().zip(&scalars.values) {
             *sum += value * samples as f64;
@@ -66,10 +87,11 @@ impl Mean {
         self.samples += samples as u64;
     }
 
-    pub fn finish(mut self) -> Scalars {
+    pub fn finish(&self) -> Scalars {
+        let mut means = self.sums.clone();
         // Where there are no samples, 0/0 says so.
-        self.sums.values.iter_mut().for_each(|sum| *sum /= self.samples as f64);
-        self.sums
+        means.values.iter_mut().for_each(|sum| *sum /= self.samples as f64);
+        means
     }
 }
 

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use std::ops::Index;
 use std::path::PathBuf;
 
-/// What happened in an epoch, or in the rest of one.
+/// What happened in an epoch. Of one in which a run was resumed, the means are those of all of it, also of the steps before;
+/// counts and duration are those of the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochReport {
     /// Which epoch, from zero.

@@ -3,7 +3,7 @@
 use super::event::{EpochReport, Event, FitReport, Stopped};
 use super::{Report, StepOutput, Trainer};
 use crate::data::{Batch, Batches, Dataset, Position, Source};
-use crate::scalars::{Mean, Scalars};
+use crate::scalars::Scalars;
 use backfit_ir::{Error, Problem, Result};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -199,8 +199,8 @@ impl Trainer {
         mut after: impl FnMut(&mut Trainer, &mut FitOptions, Progressed) -> Result<()>,
     ) -> Result<(EpochReport, bool)> {
         let (start, Position { epoch, .. }) = (Instant::now(), Batches::position(batches));
+        self.progress.come_to(Batches::position(batches));
         let names = self.outputs[0].scalars().names();
-        let mut mean = Mean::new(names.clone());
         let mut report =
             EpochReport { epoch, steps: 0, skipped: 0, samples: 0, seconds: 0.0, scalars: Scalars::new(names) };
         let size = if options.nan_trace { 1 } else { self.steps_at_once() };
@@ -223,7 +223,6 @@ impl Trainer {
                     self.tell_skipped(options, batch, &output)?;
                 } else {
                     report.steps += 1;
-                    mean.add(output.scalars(), batch.samples());
                 }
                 tell_step(options, batch, output);
             }
@@ -234,7 +233,7 @@ impl Trainer {
                 return Ok((report, false));
             }
         }
-        report.scalars = mean.finish();
+        report.scalars = self.progress.epoch_mean.finish();
         report.seconds = start.elapsed().as_secs_f64();
         Ok((report, true))
     }

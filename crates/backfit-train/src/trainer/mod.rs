@@ -19,6 +19,7 @@ use crate::checkpoint::whole;
 use crate::compile::Compiled;
 use crate::data::{Batch, Batches, Position, Source};
 use crate::feed::Place;
+use crate::scalars::Mean;
 use crate::schedule::Schedule;
 use backfit_compile::precision::compensation_of;
 use backfit_compile::target::{Executable, Port};
@@ -99,6 +100,21 @@ struct Progress {
     /// The best value of the monitored number, and the evaluations since.
     best: Option<f64>,
     stale: u64,
+    /// Over the applied steps of the epoch so far.
+    epoch_mean: Mean,
+}
+
+impl Progress {
+    fn new(seed: u64, scalars: Arc<[String]>) -> Self {
+        Progress { seed, epoch_mean: Mean::new(scalars), ..Progress::default() }
+    }
+
+    /// Whatever is not the next batch of the epoch begins one, or enters it where nothing is known of what was before.
+    fn come_to(&mut self, next: Position) {
+        if next != self.position {
+            self.epoch_mean.clear();
+        }
+    }
 }
 
 impl Trainer {
@@ -111,17 +127,18 @@ impl Trainer {
                 hypers.push((port.name.clone(), None));
             }
         }
+        let returned = scalar_names(&compiled.entries.step.outputs);
         Trainer {
             schedule: Schedule::Constant,
             learning_rate: compiled.program.optimizer.learning_rate(),
             hyper_values: vec![0.0; optimizer.len()],
             hypers,
-            outputs: vec![StepOutput::new(scalar_names(&compiled.entries.step.outputs))],
+            outputs: vec![StepOutput::new(returned.clone())],
             last_output: 0,
             last_run_was_unrolled: false,
             averaged: false,
             eval_names: scalar_names(&compiled.entries.eval(false).outputs),
-            progress: Progress::default(),
+            progress: Progress::new(0, returned),
             batch: Batch::default(),
             notes: BTreeMap::new(),
             saved_at: None,
@@ -135,7 +152,7 @@ impl Trainer {
     /// Where the target failed.
     pub fn seed(mut self, seed: u64) -> Result<Self> {
         self.compiled.initialise(seed)?;
-        self.progress = Progress { seed, ..Progress::default() };
+        self.progress = Progress::new(seed, self.outputs[0].scalars().names());
         Ok(self)
     }
 

@@ -3,12 +3,14 @@
 use super::{Progress, Trainer, is_wide, unreadable};
 use crate::checkpoint::{Checkpoint, key};
 use crate::data::Position;
+use crate::scalars::Mean;
 use backfit_compile::target::Port;
 use backfit_grad::average_of;
 use backfit_ir::{Error, Literal, Problem, RNG_KEY, Result, Role, Type};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// More names in the metadata of a checkpoint.
 mod more {
@@ -16,6 +18,8 @@ mod more {
     pub const SKIPPED_IN_A_ROW: &str = "skipped_in_a_row";
     pub const BEST: &str = "best";
     pub const STALE: &str = "stale";
+    pub const EPOCH_SAMPLES: &str = "epoch.samples";
+    pub const EPOCH_SUM: &str = "epoch.sum.";
     pub const NOTE: &str = "note.";
 }
 
@@ -55,7 +59,7 @@ impl Trainer {
     }
 
     /// Saves everything from which [`Trainer::resume`] goes on bit for bit: weights, state, optimizer state, random
-    /// key, steps, place in the data. The file is replaced whole or not at all.
+    /// key, steps, place in the data, the sums of the epoch so far. The file is replaced whole or not at all.
     ///
     /// # Errors
     /// What the operating system says.
@@ -65,7 +69,8 @@ impl Trainer {
             let values = self.compiled.executable.read(&port.name).ok_or_else(|| unreadable(port))?;
             checkpoint.tensors.insert(port.name.clone(), values);
         }
-        let Progress { step, skipped, skipped_in_a_row, seed, position, data, best, stale } = &self.progress;
+        let Progress { step, skipped, skipped_in_a_row, seed, position, data, best, stale, epoch_mean } =
+            &self.progress;
         checkpoint.set(key::MODEL, &self.compiled.model);
         checkpoint.set(key::STEP, step);
         checkpoint.set(key::SEED, seed);
@@ -74,6 +79,8 @@ impl Trainer {
         checkpoint.set(more::SKIPPED_IN_A_ROW, skipped_in_a_row);
         checkpoint.set(more::STALE, stale);
         data.iter().for_each(|data| checkpoint.set(key::DATA, data));
+        checkpoint.set(more::EPOCH_SAMPLES, epoch_mean.samples());
+        epoch_mean.sums().iter().for_each(|(name, sum)| checkpoint.set(&format!("{}{name}", more::EPOCH_SUM), sum));
         best.iter().for_each(|best| checkpoint.set(more::BEST, best));
         self.notes.iter().for_each(|(name, note)| checkpoint.set(&format!("{}{name}", more::NOTE), note));
         checkpoint.save(path.as_ref())
@@ -105,6 +112,7 @@ impl Trainer {
             skipped_in_a_row: checkpoint.get(more::SKIPPED_IN_A_ROW)?,
             stale: checkpoint.get(more::STALE)?,
             best: optional(&checkpoint, more::BEST)?,
+            epoch_mean: epoch_mean(&checkpoint, self.outputs[0].scalars().names())?,
         };
         self.write_all(checkpoint.tensors.iter())?;
         self.progress = progress;
@@ -181,6 +189,17 @@ fn is_of_model(port: &Port) -> bool {
         Role::Weight { .. } => true,
         _ => port.name != RNG_KEY && !port.name.starts_with("optimizer."),
     }
+}
+
+/// What the epoch had added up; nothing where the checkpoint does not tell it of every number.
+fn epoch_mean(checkpoint: &Checkpoint, names: Arc<[String]>) -> Result<Mean> {
+    let sum = |name: &String| optional::<f64>(checkpoint, &format!("{}{name}", more::EPOCH_SUM));
+    let sums = names.iter().map(sum).collect::<Result<Vec<Option<f64>>>>()?;
+    let samples = optional(checkpoint, more::EPOCH_SAMPLES)?;
+    Ok(match (sums.into_iter().collect(), samples) {
+        (Some(sums), Some(samples)) => Mean::of(names, sums, samples),
+        _ => Mean::new(names),
+    })
 }
 
 fn optional<T: FromStr>(checkpoint: &Checkpoint, key: &str) -> Result<Option<T>> {

@@ -117,7 +117,7 @@ impl Trainer {
             for (i, batch) in group.iter().enumerate() {
                 let step = &self.compiled.entries.step;
                 feed(&mut *self.compiled.executable, Place::of(step), step, batch)?;
-                self.run_one(first + i, Some(batch.position()))?;
+                self.run_one(first + i, Some(batch))?;
             }
         }
         Ok(&self.outputs[..batches.len()])
@@ -161,14 +161,14 @@ impl Trainer {
     }
 
     /// One step on what is fed already.
-    fn run_one(&mut self, output: usize, position: Option<Position>) -> Result<()> {
+    fn run_one(&mut self, output: usize, batch: Option<&Batch>) -> Result<()> {
         self.set_hypers(0)?;
         let step = &self.compiled.entries.step;
         let executable = &mut *self.compiled.executable;
         feed_hypers(executable, step, &self.hypers)?;
         executable.run(step.number)?;
         self.last_run_was_unrolled = false;
-        let applied = self.take_down(Place::of(&self.compiled.entries.step), output, position);
+        let applied = self.take_down(Place::of(&self.compiled.entries.step), output, batch);
         if applied { self.update_on_host() } else { Ok(()) }
     }
 
@@ -186,7 +186,7 @@ impl Trainer {
         self.compiled.executable.run(function)?;
         self.last_run_was_unrolled = true;
         for part in 0..parts {
-            self.take_down(Place { function, part, parts }, first + part, batches.get(part).map(Batch::position));
+            self.take_down(Place { function, part, parts }, first + part, batches.get(part));
         }
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Trainer {
     }
 
     /// Reads what a step returned, and counts it. Tells whether it was applied.
-    fn take_down(&mut self, place: Place, output: usize, position: Option<Position>) -> bool {
+    fn take_down(&mut self, place: Place, output: usize, batch: Option<&Batch>) -> bool {
         let learning_rate = self.learning_rate();
         let step = &self.compiled.entries.step;
         let executable = &*self.compiled.executable;
@@ -222,7 +222,8 @@ impl Trainer {
         read_scalars(executable, place, step, &mut values.scalars);
         let finite = step.output(FINITE).map(|i| place.output(executable, i));
         let skipped = finite.is_some_and(|bytes| bytes.first() == Some(&0));
-        if let Some(Position { epoch, batch }) = position {
+        if let Some(Position { epoch, batch }) = batch.map(Batch::position) {
+            self.progress.come_to(Position { epoch, batch });
             self.progress.position = Position { epoch, batch: batch + 1 };
         }
         if skipped {
@@ -231,6 +232,9 @@ impl Trainer {
         } else {
             self.progress.step += 1;
             self.progress.skipped_in_a_row = 0;
+            if let Some(batch) = batch {
+                self.progress.epoch_mean.add(&values.scalars, batch.samples());
+            }
         }
         values.step = self.progress.step;
         values.learning_rate = learning_rate;

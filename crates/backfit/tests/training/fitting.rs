@@ -1,6 +1,7 @@
 //! Runs over epochs: events, early stopping, checkpoints, interruption.
 
 use crate::models::{Scratch, noisy, residents, small_digits, trainer};
+use backfit::Checkpoint;
 use backfit::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -74,6 +75,61 @@ fn an_interrupted_fit_goes_on_bit_for_bit() {
     let report = second.fit(data.batches(32).seed(2), options).unwrap();
     assert_eq!((report.stopped, report.steps), (Stopped::Done, 15));
     assert_eq!(residents(&second), residents(&straight));
+}
+
+/// The bits of the numbers by which a fit of two epochs is judged: the means of each, and the best.
+fn judged(trainer: &mut Trainer, data: &Dataset) -> Vec<u64> {
+    let mut means = Vec::new();
+    let options = FitOptions {
+        epochs: 2,
+        on_event: Some(Box::new(|event| {
+            if let Event::Epoch(report) = event {
+                means.extend(report.scalars.iter().map(|(_, mean)| mean.to_bits()));
+            }
+        })),
+        ..FitOptions::default()
+    };
+    let best = trainer.fit(data.batches(32).seed(2), options).unwrap().best;
+    means.extend(best.map(f64::to_bits));
+    means
+}
+
+#[test]
+fn an_epoch_resumed_within_is_judged_by_all_of_its_steps() {
+    let (file, old) = (Scratch::new("judged"), Scratch::new("judged-old"));
+    let (model, data) = (noisy(32, false).unwrap(), small_digits(144));
+    // Added up from what the steps return, one after the other; the last of an epoch has half the samples.
+    let mut straight = trainer(&model, 1);
+    let mut sums = [[0.0; 2]; 2];
+    for (number, batch) in data.batches(32).seed(2).epochs(2).enumerate() {
+        let batch = batch.unwrap();
+        if number == 2 {
+            straight.save(&file.0).unwrap();
+        }
+        let out = straight.step(&batch).unwrap();
+        let weigh = |name: &str| out[name] * batch.samples() as f64;
+        let sum = &mut sums[number / 5];
+        *sum = [sum[0] + weigh("loss"), sum[1] + weigh("accuracy")];
+    }
+    let means = sums.map(|sum| sum.map(|sum| sum / 144.0));
+    let best = means[0][0].min(means[1][0]);
+    let expected: Vec<u64> = means.iter().flatten().chain([&best]).map(|number| number.to_bits()).collect();
+    assert_eq!(judged(&mut trainer(&model, 1), &data), expected);
+
+    let mut resumed = trainer(&model, 2);
+    resumed.resume(&file.0).unwrap();
+    assert_eq!(judged(&mut resumed, &data), expected);
+    assert_eq!(residents(&resumed), residents(&straight));
+
+    // A checkpoint that does not have the sums yet: the first epoch is judged by its rest, and all else is the same.
+    let mut checkpoint = Checkpoint::load(&file.0).unwrap();
+    checkpoint.metadata.retain(|key, _| !key.starts_with("epoch."));
+    checkpoint.save(&old.0).unwrap();
+    let mut resumed = trainer(&model, 1);
+    resumed.resume(&old.0).unwrap();
+    let found = judged(&mut resumed, &data);
+    assert!(found[..2] != expected[..2] && found[2..4] == expected[2..4], "{found:?}");
+    assert_eq!(residents(&resumed), residents(&straight));
 }
 
 #[test]
