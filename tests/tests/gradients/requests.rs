@@ -2,7 +2,11 @@
 
 use super::{assert_near, count, evaluate, input, module, weighted, weights};
 use backfit_grad::{Request, gradients, vjp};
-use backfit_ir::{DType, Graph, Module, Tensor};
+use backfit_ir::interp::Options;
+use backfit_ir::ops::batch_norm::BatchNormParameters;
+use backfit_ir::ops::definition::values;
+use backfit_ir::{DType, Graph, Literal, Module, Tensor};
+use backfit_suites::compare::interpret;
 
 /// A network of two layers: its input, weights, hidden layer and loss.
 fn network(g: &Graph) -> ([Tensor; 3], Tensor, Tensor) {
@@ -151,4 +155,48 @@ fn the_same_graph_always_gets_the_same_gradients_in_the_same_order() {
         found(&g, &loss, &inputs.each_ref())
     };
     assert_eq!(build(), build());
+}
+
+#[test]
+fn padded_rows_of_a_batch_norm_reach_no_gradient_whatever_they_hold() {
+    let real = values::uniform(9, -1.0, 2.0, 1);
+    // The gradients of x, weight and bias with rows of NaN between the real ones, or without.
+    let run = |padded: bool| {
+        let rows = if padded { 5 } else { 3 };
+        let g = Graph::new();
+        let x = g.input("x", DType::F64, [rows, 3]);
+        let [weight, bias, running_mean, running_var] =
+            ["weight", "bias", "running_mean", "running_var"].map(|name| g.input(name, DType::F64, [3]));
+        let parameters = BatchNormParameters {
+            weight: &weight,
+            bias: &bias,
+            running_mean: &running_mean,
+            running_var: &running_var,
+        };
+        let mask = Literal::from_f32([rows], &[1.0, 0.0, 1.0, 1.0, 0.0][..rows]);
+        let mask = padded.then(|| g.constant(mask));
+        let out = x.batch_norm(parameters, mask.as_ref(), 0.1, 1e-5);
+        let squares = (&out.y * &out.y * &out.y).sum(&[1]);
+        let squares = match &mask {
+            Some(mask) => squares * mask.cast(DType::F64),
+            None => squares,
+        };
+        let loss = squares.sum_all() + out.running_var.sum_all();
+        let found = gradients(&loss, &[&x, &weight, &bias]).unwrap();
+        let module = module(&g, &found.iter().collect::<Vec<_>>());
+        let nan = [f64::NAN; 3];
+        let values = match padded {
+            true => [&real[..3], &nan, &real[3..], &nan].concat(),
+            false => real.clone(),
+        };
+        let channels = [0.5, 1.5, -1.0].map(|v| Literal::from_f64(weight.ty().clone(), &[v, v + 1.0, v - 0.5]));
+        let [weight, bias, mean] = channels;
+        let arguments = [Literal::from_f64(x.ty().clone(), &values), weight.clone(), bias, mean, weight];
+        interpret(&module, &arguments, Options::default()).unwrap().iter().map(Literal::to_f64).collect::<Vec<_>>()
+    };
+    let (mut padded, expected) = (run(true), run(false));
+    let rows: Vec<f64> = padded[0].drain(..).collect();
+    assert_eq!([&rows[3..6], &rows[12..]].concat(), [0.0; 6]);
+    padded[0] = [&rows[..3], &rows[6..12]].concat();
+    assert_near(&padded, &expected);
 }

@@ -4,7 +4,8 @@
 //! mask: `[N]` with 1 for a real and 0 for a padded row; floats, dtypes as in [`super::norm`].
 //! In training the statistics are those of the real rows and all positions, n elements per channel, in two passes;
 //! running ← (1 − momentum) · running + momentum · batch, with the unbiased variance (the biased one where n ≤ 1).
-//! Where no row is real, the running statistics stay. What padded rows hold does not matter, not even NaN.
+//! Where no row is real, the running statistics stay. Padded rows count as zeros in y and in gradients, whatever they hold, NaN
+//! included.
 //! Outside training the running statistics are used and returned as they are, and the mask is ignored.
 //! Results: y like x; running_mean, running_var like before; mean and 1 / √(variance + ε), `[C]`, for the gradient.
 
@@ -126,11 +127,6 @@ impl Batch {
         self.mask.as_ref().map_or(x.clone(), |mask| mask.select(x, &x.like(0.0)))
     }
 
-    /// The mean of what real elements hold.
-    fn mean(&self, x: &Tensor) -> Tensor {
-        self.share(&self.real(x))
-    }
-
     /// The sum over all elements per real element; means of rows first, so that no sum grows with the number of elements.
     fn share(&self, x: &Tensor) -> Tensor {
         let positions: Vec<i64> = (2..x.rank() as i64).collect();
@@ -154,9 +150,10 @@ fn normalise(b: &Body, centered: &Tensor, rstd: &Tensor) -> Tensor {
 fn training(b: &Body) -> Vec<Tensor> {
     let x = b.operands[0].widen();
     let batch = Batch::new(&x, b.operands.get(5), b.attributes);
-    let mean = batch.mean(&x);
+    let x = batch.real(&x);
+    let mean = batch.share(&x);
     let centered = &x - mean.as_channels(x.rank());
-    let variance = batch.mean(&(&centered * &centered));
+    let variance = batch.share(&batch.real(&(&centered * &centered)));
     let rstd = (&variance + accepted(epsilon(b.attributes))).rsqrt();
     let running = |old: &Tensor, new: &Tensor| {
         (old.cast(x.dtype()) * (1.0 - &batch.momentum) + new * &batch.momentum).cast(old.dtype())

@@ -5,13 +5,14 @@ use crate::builder::Tensor;
 use crate::ops::definition::Vjp;
 use crate::ops::norm::{cotangent, total};
 
-/// With x̂ the normalised x and h = g · weight, to every x: h · rstd, and to every real one besides
-/// −rstd / n · (Σ h + x̂ Σ h x̂), the sums over all elements; what reaches mean and variance themselves is spread over the real x.
+/// With x̂ the normalised x and h = g · weight, to every real x: rstd · (h − (Σ h + x̂ Σ h x̂) / n), the sums over all elements;
+/// what reaches mean and variance themselves is spread over the real x. To padded x nothing.
 pub fn vjp(vjp: &Vjp) -> Vec<Option<Tensor>> {
     let x = vjp.operands[0].widen();
     let (mean, rstd) = (&vjp.results[3], &vjp.results[4]);
     let batch = Batch::new(&x, vjp.operands.get(5), vjp.attributes);
     let channels = |t: &Tensor| t.as_channels(x.rank());
+    let x = batch.real(&x);
     let centered = &x - channels(mean);
     let normal = &centered * channels(rstd);
     let g = cotangent(vjp, 0, |g| g);
@@ -19,13 +20,13 @@ pub fn vjp(vjp: &Vjp) -> Vec<Option<Tensor>> {
     let through = g.as_ref().map(|g| {
         let h = g * &weight;
         let shares = channels(&batch.share(&h)) + &normal * channels(&batch.share(&(&h * &normal)));
-        (h - batch.real(&shares)) * channels(rstd)
+        (h - shares) * channels(rstd)
     });
     let (to_mean, to_variance) = to_statistics(vjp, &batch);
     let each = |c: &Tensor| channels(&(c / &batch.rows / batch.positions));
-    let by_mean = to_mean.map(|c| batch.real(&each(&c).broadcast_to(x.shape())));
-    let by_variance = to_variance.map(|c| batch.real(&(centered * each(&(c * 2.0)))));
-    let to_x = total([through, by_mean, by_variance]);
+    let by_mean = to_mean.map(|c| each(&c).broadcast_to(x.shape()));
+    let by_variance = to_variance.map(|c| centered * each(&(c * 2.0)));
+    let to_x = total([through, by_mean, by_variance]).map(|c| batch.real(&c));
     let to_weight = g.as_ref().map(|g| per_channel(&(g * &normal)));
     let to_bias = g.as_ref().map(per_channel);
     let to_running = |result| cotangent(vjp, result, |c| c * (1.0 - &batch.momentum));
