@@ -197,3 +197,24 @@ fn a_decoder_takes_weights_from_a_saved_run_with_what_is_kept_beside_them() {
     let off = found.iter().zip(&expected[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(off < 1e-6, "off by {off}");
 }
+
+#[test]
+fn layers_that_cannot_decode_token_by_token_are_told_with_the_line() {
+    for (causal, masked, what) in [(true, false, ""), (false, false, "`.causal(true)`"), (true, true, "`.mask(…)`")] {
+        let g = Graph::new();
+        let x = g.input("x", F32, [1, 1, 8]);
+        let mask = g.input("mask", F32, [1, 4]);
+        let past = nn::Past { position: &g.input("position", I32, [0_usize; 0]), length: 4 };
+        let layer = nn::MultiHeadAttention::new("attn", 2).causal(causal);
+        let layer = if masked { layer.mask(&mask) } else { layer };
+        let (decoded, line) = (layer.decode(&g, &x, past), line!());
+        g.result("y", &decoded);
+        match g.finish() {
+            Ok(_) => assert_eq!(what, ""),
+            Err(e) => {
+                let (e, place) = (e.to_string(), format!("decoding.rs:{line}"));
+                assert!(!what.is_empty() && e.contains(what) && e.contains(&place), "{e}");
+            }
+        }
+    }
+}

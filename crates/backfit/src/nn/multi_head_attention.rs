@@ -124,8 +124,16 @@ impl MultiHeadAttention {
 
     /// Builds the layer for the next token alone, `[B, 1, E]`: keys and values of those before are kept in the states
     /// `key` and `value`, `[B, kv_heads, length, width]`. What it computes is what a causal layer computes for that row.
+    /// A layer that is not causal, or one with a mask, is a problem: there every row depends on tokens that are not there yet,
+    /// or on a mask of all of them.
     #[track_caller]
     pub fn decode(&self, g: &Graph, x: &Tensor, past: Past) -> Tensor {
+        if !self.causal {
+            return x.fail("attention: a layer that is not causal cannot decode token by token; set `.causal(true)`");
+        }
+        if self.mask.is_some() {
+            return x.fail("attention: a layer with a mask cannot decode token by token; leave out `.mask(…)`");
+        }
         let width = match self.width(x) {
             Ok(width) => width,
             Err(poison) => return poison,

@@ -107,7 +107,7 @@ impl TransformerBlock {
         self.fed_forward(g, &(x + &attended.dropout(self.dropout)))
     }
 
-    /// Builds the block for the next token alone, `[B, 1, E]`; see [`MultiHeadAttention::decode`].
+    /// Builds the block for the next token alone, `[B, 1, E]`. It must be causal; see [`MultiHeadAttention::decode`].
     #[track_caller]
     pub fn decode(&self, g: &Graph, x: &Tensor, past: Past) -> Tensor {
         let _scope = g.enter(&self.name);
