@@ -76,7 +76,7 @@ pub struct TrainModule {
     pub step: FuncId,
     /// `eval(inputs, resident)`: loss and reports, as outside training.
     pub eval: FuncId,
-    /// `predict(inputs, resident)`: the predictions.
+    /// `predict(inputs, resident)`: the prediction.
     pub predict: Option<FuncId>,
     /// `eval` and `predict` of averaged weights, where [`TrainStep::ema`] keeps them.
     pub averaged: Option<Averaged>,
@@ -98,7 +98,7 @@ pub struct TrainStep {
     loss: Tensor,
     optimizer: Option<Arc<dyn Optimizer>>,
     reports: Vec<(String, Tensor)>,
-    predictions: Vec<(String, Tensor)>,
+    prediction: Option<Tensor>,
     clip: Option<Clip>,
     guarded: bool,
     scale: Option<LossScale>,
@@ -113,6 +113,8 @@ pub struct TrainStep {
 pub const FINITE: &str = "finite";
 /// The name of the result that holds the loss.
 pub const LOSS: &str = "loss";
+/// The name of the result that holds the prediction.
+const PREDICTION: &str = "prediction";
 
 impl TrainStep {
     /// A step that lowers this scalar.
@@ -121,7 +123,7 @@ impl TrainStep {
             loss: loss.clone(),
             optimizer: None,
             reports: vec![],
-            predictions: vec![],
+            prediction: None,
             clip: None,
             guarded: true,
             scale: None,
@@ -145,9 +147,9 @@ impl TrainStep {
         self
     }
 
-    /// The value that `predict` returns, under the name `prediction`.
+    /// The value that `predict` returns, under the name `prediction`, in place of any given before.
     pub fn predict(mut self, value: &Tensor) -> Self {
-        self.predictions.push(("prediction".to_owned(), value.clone()));
+        self.prediction = Some(value.clone());
         self
     }
 
@@ -254,11 +256,11 @@ impl TrainStep {
         let mut inference = Inference::new(&graph);
         let mut results = named(LOSS, &self.loss);
         self.reports.iter().for_each(|(name, tensor)| results.extend(named(name, tensor)));
-        let predictions: Vec<_> = self.predictions.iter().flat_map(|(name, tensor)| named(name, tensor)).collect();
+        let prediction = self.prediction.as_ref().map(|tensor| named(PREDICTION, tensor));
         let mut infer = |of: &Function, suffix: &str| {
             let eval = inference.define(of, &format!("eval{suffix}"), &results);
-            let mut predict = || inference.define(of, &format!("predict{suffix}"), &predictions);
-            Some((eval?, if predictions.is_empty() { None } else { Some(predict()?) }))
+            let mut predict = |result: &Vec<_>| inference.define(of, &format!("predict{suffix}"), result);
+            Some((eval?, if let Some(result) = &prediction { Some(predict(result)?) } else { None }))
         };
         let inference = infer(&main, "");
         let averaged = self.ema.map(|_| infer(&averaged(&main), "_averaged"));

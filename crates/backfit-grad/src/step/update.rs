@@ -141,8 +141,11 @@ impl TrainStep {
     pub(super) fn flaws(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = self.scale.and_then(|scale| scale.flaw()).into_iter().collect();
         let weights = self.accumulate.iter().flat_map(|parts| parts.weights.as_ref().map(|w| ("weights", w)));
-        let named = self.reports.iter().chain(&self.predictions).map(|(name, tensor)| (name.as_str(), tensor));
-        for (name, _) in named.chain(weights).filter(|(_, tensor)| !tensor.graph().same(self.loss.graph())) {
+        let prediction = self.prediction.iter().map(|tensor| (super::PREDICTION, tensor));
+        let reports = self.reports.iter().map(|(name, tensor)| (name.as_str(), tensor));
+        for (name, _) in
+            reports.chain(prediction).chain(weights).filter(|(_, tensor)| !tensor.graph().same(self.loss.graph()))
+        {
             let problem = Problem::new(format!("'{name}' is of another graph than the loss"));
             problems.push(problem.help("a value of a function or layer has to be among its results"));
         }

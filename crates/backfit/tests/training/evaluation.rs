@@ -77,3 +77,14 @@ fn predictions_come_for_any_number_of_rows() {
     assert_eq!(some.bytes(), &all.bytes()[40 * 40..45 * 40]);
     assert!(trainer.predict(&data.take(0)).is_err());
 }
+
+#[test]
+fn the_last_prediction_that_is_declared_is_the_prediction() {
+    let g = Graph::new();
+    let x = g.input("x", F32, [2]);
+    let w = g.weight("w", Type::new(F32, []), Init::ONES);
+    let step = TrainStep::new(&(&x * &w).mean_all()).optimizer(Sgd::new(0.1));
+    let program = step.predict(&(&x * 2.0)).predict(&(&x * 3.0)).build().unwrap();
+    let data = Dataset::new([("x", Literal::from_f32([2], &[1.0, -2.0]))]).unwrap();
+    assert_eq!(trainer(&program, 1).predict(&data).unwrap(), Literal::from_f32([2], &[3.0, -6.0]));
+}
