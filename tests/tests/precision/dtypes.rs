@@ -1,10 +1,11 @@
 //! In which dtypes compiled programs store what.
 
 use backfit_compile::pipeline::{Lowered, Options, lower};
+use backfit_compile::precision::policy::Exception;
 use backfit_compile::precision::{Class, Compute, Policy};
 use backfit_compile::target::{Executable, Program};
 use backfit_cpu::Cpu;
-use backfit_grad::{Adam, TrainModule, TrainStep};
+use backfit_grad::{Adam, Clip, Sgd, TrainModule, TrainStep};
 use backfit_ir::op::Monoid;
 use backfit_ir::ops::scan::Scan;
 use backfit_ir::{DType, Def, Function, Graph, Init, Node, Op, Role, Type, ValueId};
@@ -40,6 +41,32 @@ fn under_f32_the_stage_changes_nothing() {
         let lowered = lowered(&program, &Policy::f32());
         let after = |stage: &str| &lowered.stages.iter().find(|s| s.name == stage).unwrap().module;
         assert_eq!(after("precision"), after("differentiate"), "{name}");
+    }
+}
+
+#[test]
+fn a_policy_prints_for_updates_what_becomes_of_them() {
+    let built = models()[0].build(DType::F32);
+    let step = TrainStep::new(&built.loss).clip(Clip::GlobalNorm(1.0));
+    let programs = [step.clone().optimizer(Adam::new(1e-3)), step.optimizer(Sgd::new(1e-3))];
+    let programs = programs.map(|step| step.build().unwrap());
+    for plain in Policy::NAMES.into_iter().filter_map(Policy::named) {
+        for narrow in [Compute::F16, Compute::Bf16] {
+            let within = Exception { scope: "**".to_owned(), class: Some(Class::Update), compute: narrow };
+            let said = [plain.clone().with(Class::Update, narrow), plain.clone().except(within)];
+            for policy in said {
+                let changes = |program| lowered(program, &policy).module != lowered(program, &plain).module;
+                let expected = match programs.each_ref().map(changes) {
+                    [false, false] => "f32",
+                    [true, false] => "f16 for Adam, f32 for all else",
+                    other => panic!("Adam and SGD change: {other:?} with {policy}"),
+                };
+                let printed = policy.to_string();
+                let row = printed.lines().filter_map(|line| line.trim().strip_prefix("update ")).next_back().unwrap();
+                assert_eq!(row.trim().trim_end_matches(" within **"), expected, "{printed}");
+                assert_eq!(policy.compute(Class::Update, "step()/adam_update()").word(), &expected[..3], "{printed}");
+            }
+        }
     }
 }
 

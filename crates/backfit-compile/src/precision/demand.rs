@@ -53,6 +53,14 @@ pub fn fixed_values(f: &Function) -> Vec<bool> {
     fixed
 }
 
+/// What a node computes in that the engine has no form for: of updates, what is done to gradients and weights is f32.
+pub fn computes_in(node: &Node, policy: &Policy) -> Compute {
+    match Class::of(node) {
+        Class::Update => Compute::F32,
+        class => policy.compute(class, &node.scope),
+    }
+}
+
 /// What the policy does with a node of a function.
 pub fn treatment(f: &Function, node: &Node, fixed: &[bool], policy: &Policy) -> Treatment {
     let all = || node.operands.iter().chain(&node.results).map(|&v| f.ty(v).dtype);
@@ -62,9 +70,7 @@ pub fn treatment(f: &Function, node: &Node, fixed: &[bool], policy: &Policy) -> 
     if other_floats || !all().any(|d| d == DType::F32) || as_made {
         return Treatment::Declared;
     }
-    let class = Class::of(node);
-    // But for an update that an engine has a form for, what is done to gradients and weights is f32.
-    let compute = if class == Class::Update { Compute::F32 } else { policy.compute(class, &node.scope) };
+    let compute = computes_in(node, policy);
     match &node.op {
         Op::Constant(_)
         | Op::Iota { .. }

@@ -5,7 +5,7 @@
 
 use super::class::Class;
 use super::contraction;
-use super::demand::{Demand, Demands, Treatment, fixed_values, treatment};
+use super::demand::{Demand, Demands, Treatment, computes_in, fixed_values, treatment};
 use super::engine;
 use super::policy::Policy;
 use backfit_ir::graph::FunctionResult;
@@ -82,7 +82,7 @@ impl Narrower<'_> {
         let common = match (&dtypes[..], self.demands.values[node.results[0].index()]) {
             (_, Demand::Narrow(dtype)) if grows => dtype,
             (&[one], _) if self.policy.engine().is_none() => one,
-            _ => self.policy.compute(Class::of(node), &node.scope).dtype(),
+            _ => computes_in(node, self.policy).dtype(),
         };
         let operand = |narrower: &mut Self, v: ValueId| match () {
             () if !narrower.is_f32(v) => narrower.out.value(v),

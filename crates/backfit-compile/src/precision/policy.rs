@@ -210,16 +210,31 @@ impl Policy {
         &self.name
     }
 
-    /// What operators of a class compute in within a scope.
+    /// What operators of a class compute in within a scope. Of updates f16 counts on an engine alone, and there for Adam.
     pub fn compute(&self, class: Class, scope: &str) -> Compute {
         let fits = |e: &&Exception| e.is_for(class) && matches(&e.scope, scope);
-        self.exceptions.iter().rev().find(fits).map_or(self.table[class as usize], |e| e.compute)
+        let said = self.exceptions.iter().rev().find(fits).map_or(self.table[class as usize], |e| e.compute);
+        self.held(class, said)
+    }
+
+    /// What becomes of what is said of a class: no update but that of an engine is anything else than f32.
+    fn held(&self, class: Class, said: Compute) -> Compute {
+        if class == Class::Update && (self.engine.is_none() || said != Compute::F16) { Compute::F32 } else { said }
+    }
+
+    /// The words for that.
+    fn told(&self, class: Class, said: Compute) -> &'static str {
+        match self.held(class, said) {
+            Compute::F16 if class == Class::Update => "f16 for Adam, f32 for all else",
+            compute => compute.word(),
+        }
     }
 
     /// Whether operators of a class compute in f32 in every scope.
     pub fn is_wide(&self, class: Class) -> bool {
         let exceptions = self.exceptions.iter().filter(|e| e.is_for(class));
-        exceptions.map(|e| e.compute).chain([self.table[class as usize]]).all(|c| c == Compute::F32)
+        let mut said = exceptions.map(|e| e.compute).chain([self.table[class as usize]]);
+        said.all(|said| self.held(class, said) == Compute::F32)
     }
 
     /// Whether nothing changes.
@@ -232,8 +247,9 @@ impl Policy {
         if self.is_identity() {
             return "every value keeps its declared dtype".to_owned();
         }
-        let narrow = Class::ALL.into_iter().filter(|c| self.table[*c as usize] != Compute::F32);
-        let narrow = narrow.map(|c| format!("{} in {}", c.word(), self.table[c as usize].word()));
+        let rows = Class::ALL.map(|class| (class, self.table[class as usize]));
+        let narrow = rows.into_iter().filter(|&(class, said)| self.held(class, said) != Compute::F32);
+        let narrow = narrow.map(|(class, said)| format!("{} in {}", class.word(), self.told(class, said)));
         let weights = Some(self.masters).filter(|m| *m != Masters::F32).map(|m| format!("weights as {}", m.word()));
         format!("{}: {}", self.name, narrow.chain(weights).collect::<Vec<_>>().join(", "))
     }
@@ -250,12 +266,15 @@ impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "precision {}", self.name)?;
         for class in Class::ALL {
-            writeln!(f, "  {:<12} {}", class.word(), self.table[class as usize].word())?;
+            writeln!(f, "  {:<12} {}", class.word(), self.told(class, self.table[class as usize]))?;
         }
         writeln!(f, "  {:<12} {}", "weights", self.masters.word())?;
         for e in &self.exceptions {
-            let class = e.class.map_or("all".to_owned(), |c| c.word().to_owned());
-            writeln!(f, "  {:<12} {} within {}", class, e.compute.word(), e.scope)?;
+            let (class, compute) = match e.class {
+                Some(class) => (class.word(), self.told(class, e.compute)),
+                None => ("all", e.compute.word()),
+            };
+            writeln!(f, "  {class:<12} {compute} within {}", e.scope)?;
         }
         if let Some(engine) = self.engine {
             writeln!(f, "  products of the forward pass within ±{}; sums as contractions", engine.product_ceiling)?;
