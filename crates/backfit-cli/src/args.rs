@@ -166,7 +166,7 @@ pub struct Inspect {
     pub dot: bool,
     /// Prints how large the values of a step are, by bounds and in calibration runs, and what the precision policy's dtype
     /// makes of that. Reads the data.
-    #[arg(long, conflicts_with_all = ["text", "dot", "stage"])]
+    #[arg(long, conflicts_with_all = ["text", "dot", "stage", "function"])]
     pub ranges: bool,
     /// Changes to the recipe.
     #[command(flatten)]

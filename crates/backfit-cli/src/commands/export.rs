@@ -11,7 +11,7 @@ use crate::session;
 use backfit::datasets::npz::write_npz;
 use backfit::onnx::{self, Model};
 use backfit::train::atomic_file;
-use backfit::{Dataset, Literal, Place, Problem, Program, Result, Schedule, TrainModule, Trainer};
+use backfit::{Dataset, Literal, Place, Problem, Program, Result, TrainModule, Trainer};
 use serde_json::json;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -161,7 +161,7 @@ fn hypers(loaded: &Loaded, samples: &Samples, module: &TrainModule, done: u64) -
             loaded.problem("epochs", format_args!("a file with what is fed at each of {total} steps is too large"));
         return Err(problem.help(format!("give fewer epochs: at most {MOST_STEPS} steps")).into());
     }
-    let schedule = recipe.schedule.as_ref().map_or(Schedule::Constant, |schedule| schedule.over(total));
+    let schedule = loaded.schedule(per_epoch);
     let optimizer = &module.optimizer;
     let names = optimizer.hypers();
     let mut columns = vec![Vec::new(); names.len()];

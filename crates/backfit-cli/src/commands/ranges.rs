@@ -25,24 +25,24 @@ pub fn run(args: &args::Inspect, loaded: &Loaded, console: Console) -> Result<()
     let program = training_program(loaded, &samples.interface)?;
     // As declared: rounding to another dtype would hide what it loses.
     let compiled = program.compile(&session::cpu(loaded))?;
-    let mut trainer = Trainer::new(compiled).seed(loaded.recipe.seed)?;
+    let mut batches = samples.batches(loaded);
+    let mut trainer = Trainer::new(compiled).schedule(loaded.schedule(batches.per_epoch())).seed(loaded.recipe.seed)?;
     let stage = trainer.executable().stages().last().cloned();
     let found = stage.and_then(|stage| Some((stage.module.find("step")?, stage.module)));
     let (id, module) = found.ok_or_else(|| Problem::new("the training program has no function 'step'"))?;
-    let mut batches = samples.batches(loaded);
     let Some(batch) = batches.next().transpose()? else {
         return Err(Problem::new("there is no batch to calibrate with").into());
     };
     let chip = chip_of(&loaded.policy());
     let f = module.function(id);
-    let first = arguments(f, &trainer, &batch, loaded)?;
+    let first = arguments(f, &trainer, &batch)?;
     let bounds = bounds(&module, id, &ranges(f, &first));
     let mut seen = Observations::default();
     seen.run(&module, id, &first)?;
     for batch in batches.by_ref().take(STEPS) {
         trainer.step(&batch?)?;
     }
-    seen.run(&module, id, &arguments(f, &trainer, &batch, loaded)?)?;
+    seen.run(&module, id, &arguments(f, &trainer, &batch)?)?;
     let told = warnings(&module, &bounds, Some(&seen), &chip);
     let rows = rows(&module, &bounds, &seen, &chip);
     console.event(&json!({
@@ -66,13 +66,13 @@ fn chip_of(policy: &Policy) -> Chip {
     }
 }
 
-/// The values of all parameters of the step.
-fn arguments(f: &Function, trainer: &Trainer, batch: &Batch, loaded: &Loaded) -> Result<Vec<Literal>> {
+/// The values of all parameters of the next step.
+fn arguments(f: &Function, trainer: &Trainer, batch: &Batch) -> Result<Vec<Literal>> {
     let value = |param: &backfit::ir::Param| match param.role {
         Role::Input => batch.literal(&param.name),
         // Bias corrections are 1 in the long run.
         Role::Hyper if param.name == "learning_rate" => {
-            Ok(Literal::scalar(f.ty(param.value).dtype, loaded.recipe.optimizer.learning_rate))
+            Ok(Literal::scalar(f.ty(param.value).dtype, trainer.learning_rate()))
         }
         Role::Hyper => Ok(Literal::scalar(f.ty(param.value).dtype, 1.0)),
         Role::Weight { .. } | Role::State => trainer.get(&param.name),

@@ -88,11 +88,9 @@ fn prepare(args: &args::Train) -> Result<Run> {
         Some(interface) => samples::load_to_resume(&loaded, interface)?,
         None => samples::load(&loaded)?,
     };
-    let mut trainer = session::compile(&loaded, &samples.interface)?;
     let batches = samples.batches(&loaded);
-    if let Some(schedule) = &loaded.recipe.schedule {
-        trainer = trainer.schedule(schedule.over(loaded.recipe.epochs.saturating_mul(batches.per_epoch())));
-    }
+    let compiled = session::compile(&loaded, &samples.interface)?;
+    let mut trainer = compiled.schedule(loaded.schedule(batches.per_epoch()));
     if let Some(path) = &resumed {
         session::resume(&mut trainer, path)?;
         trainer.continued(batches)?;

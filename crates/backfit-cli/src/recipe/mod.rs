@@ -245,6 +245,12 @@ impl Loaded {
         })
     }
 
+    /// The learning rate's schedule over all epochs, each of so many steps.
+    pub fn schedule(&self, per_epoch: u64) -> backfit::Schedule {
+        let total = self.recipe.epochs.saturating_mul(per_epoch);
+        self.recipe.schedule.as_ref().map_or(backfit::Schedule::Constant, |schedule| schedule.over(total))
+    }
+
     /// A problem with the value of a key.
     pub fn problem(&self, key: &str, what: impl std::fmt::Display) -> Problem {
         Problem::new(format!("{key}: {what}")).at(self.source.place(key))

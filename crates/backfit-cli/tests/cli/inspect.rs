@@ -91,6 +91,28 @@ fn ranges_are_told_with_lines_and_what_does_not_fit_with_help() {
 }
 
 #[test]
+fn ranges_are_those_of_the_recipe_with_its_schedule() {
+    let work = Workplace::new();
+    let seen = |changes: &[&str]| {
+        let mut args = vec!["inspect", "iris", "--ranges", "--json", "--set", "precision=f16"];
+        changes.iter().for_each(|change| args.extend(["--set", change]));
+        let event = work.succeed(&args).event("ranges");
+        let values = event["values"].as_array().unwrap().iter().map(|value| value["seen"].as_f64().unwrap());
+        (values.collect::<Vec<f64>>(), event["warnings"].clone())
+    };
+    // A rate that rises by 10⁻⁷ a step: no weight moves by more than 10⁻⁴ in all.
+    let rising = ["optimizer.learning_rate=1e5", "schedule.name=\"warmup\"", "schedule.warmup=1000000000000"];
+    let (rising, warnings) = seen(&rising);
+    let (still, expected) = seen(&["optimizer.learning_rate=1e-12"]);
+    assert_eq!(warnings, expected);
+    assert_eq!(rising.len(), still.len());
+    for (a, b) in rising.iter().zip(&still) {
+        assert!((a - b).abs() <= 1e-3 * b.abs(), "{a} {b}");
+    }
+    work.refuse(&["inspect", "iris", "--ranges", "--function", "eval"], &["--ranges", "--function"]);
+}
+
+#[test]
 fn every_stage_has_a_text_form_and_a_picture() {
     let work = Workplace::new();
     for stage in ["differentiate", "precision", "decompose", "simplify", "layout"] {
