@@ -10,6 +10,7 @@ use crate::samples::{self, Samples};
 use crate::session;
 use backfit::datasets::npz::write_npz;
 use backfit::onnx::{self, Model};
+use backfit::precision::Masters;
 use backfit::train::atomic_file;
 use backfit::{Dataset, Literal, Place, Problem, Program, Result, TrainModule, Trainer};
 use serde_json::json;
@@ -101,6 +102,9 @@ impl Source {
                 (loaded, interface)
             }
         };
+        if args.step {
+            check_masters(&loaded)?;
+        }
         // A step needs to know how many there are in an epoch: so many learning rates are written.
         let samples = match &known {
             Some(_) if !args.step && !args.samples => None,
@@ -118,6 +122,15 @@ impl Source {
         }
         Ok(Source { loaded, interface, samples, trainer })
     }
+}
+
+/// Refuses a step whose state archives of NumPy do not hold: they have no bf16.
+fn check_masters(loaded: &Loaded) -> Result<()> {
+    if loaded.policy().stores() == Masters::F32 {
+        return Ok(());
+    }
+    let problem = loaded.problem("masters", "a step with weights that are stored as bf16 cannot be exported");
+    Err(problem.help("leave out masters, so that weights are f32, or export without --step what predicts").into())
 }
 
 /// Refuses a folder that holds anything.

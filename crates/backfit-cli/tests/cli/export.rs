@@ -1,8 +1,8 @@
 //! What `export` writes. That onnxruntime runs it, the suites show.
 
 use crate::runner::Workplace;
-use backfit::Dataset;
 use backfit::datasets::npz;
+use backfit::{DType, Dataset};
 use std::fs::read;
 
 /// The arrays of an archive, whose lengths may differ.
@@ -84,4 +84,20 @@ fn samples_are_those_that_the_model_takes() {
     let columns = arrays(&work, "out/samples.npz").into_iter().filter(|(name, _)| name.starts_with("train."));
     let set = Dataset::new(columns).unwrap();
     assert!(!set.is_empty() && set.check_finite().is_ok());
+}
+
+#[test]
+fn a_step_is_exported_with_weights_in_f32_alone_and_the_key_is_named_where_they_are_not() {
+    let work = Workplace::new();
+    for masters in ["stochastic", "compensated"] {
+        let change = format!("masters=\"{masters}\"");
+        let words = ["masters: ", "--set masters", "leave out masters", "without --step"];
+        work.refuse(&["export", "iris", "--step", "-o", "out", "--set", &change], &words);
+        work.succeed(&["export", "iris", "-o", masters, "--set", &change]);
+    }
+    // NumPy has no bf16: whatever is in the archive must have the dtype that the model declares.
+    work.succeed(&["export", "iris", "--step", "-o", "out", "--set", "precision=bf16"]);
+    for (name, values) in arrays(&work, "out/state.npz") {
+        assert_eq!(values.ty().dtype, DType::F32, "{name}");
+    }
 }
