@@ -40,14 +40,9 @@ impl RunFolder {
     /// Refuses a folder that holds anything, before anything else is done.
     ///
     /// # Errors
-    /// It does, or it is a file.
+    /// As for [`check_free`].
     pub fn check_free(path: &Path) -> Result<()> {
-        let free = match std::fs::read_dir(path) {
-            Ok(mut entries) => entries.next().is_none(),
-            Err(e) => e.kind() == ErrorKind::NotFound,
-        };
-        let problem = || Problem::new("the folder of the run is not empty").in_file(path);
-        if free { Ok(()) } else { Err(problem().help("name another one with --out, or go on with --resume").into()) }
+        check_free(path, "name another one with --out, or go on with --resume")
     }
 
     /// The folder of the run whose latest checkpoint this is. `None` for any other file: a run that goes on from it must
@@ -124,6 +119,19 @@ impl RunFolder {
             plot.line(name, points.into_iter().map(|(epoch, loss)| (epoch as f64, loss)))
         }))
     }
+}
+
+/// Refuses a folder that holds anything, with what to do instead.
+///
+/// # Errors
+/// It does, or it is a file.
+pub fn check_free(folder: &Path, help: &str) -> Result<()> {
+    let free = match std::fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(e) => e.kind() == ErrorKind::NotFound,
+    };
+    let problem = || Problem::new("the folder is not empty").in_file(folder);
+    if free { Ok(()) } else { Err(problem().help(help).into()) }
 }
 
 /// The checkpoint of a path: itself, or that in the folder of a run.

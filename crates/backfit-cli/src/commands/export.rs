@@ -5,16 +5,15 @@ use crate::console::{Console, bytes};
 use crate::interface::Interface;
 use crate::network::training_program;
 use crate::recipe::{self, Loaded};
-use crate::run_folder::checkpoint_of;
+use crate::run_folder::{check_free, checkpoint_of};
 use crate::samples::{self, Samples};
 use crate::session;
 use backfit::datasets::npz::write_npz;
 use backfit::onnx::{self, Model};
 use backfit::precision::Masters;
 use backfit::train::atomic_file;
-use backfit::{Dataset, Literal, Place, Problem, Program, Result, TrainModule, Trainer};
+use backfit::{Dataset, Literal, Problem, Program, Result, TrainModule, Trainer};
 use serde_json::json;
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// For so many steps at most it is written what is fed.
@@ -27,7 +26,7 @@ const MOST_STEPS: u64 = 10_000_000;
 /// of it before anything is written.
 pub fn run(args: &args::Export, console: Console) -> Result<()> {
     let Engine::Onnx = args.target;
-    check_free(&args.out)?;
+    check_free(&args.out, "name another one with --out")?;
     let source = Source::open(args)?;
     let module = training_program(&source.loaded, &source.interface)?;
     let mut models = onnx::export(&program(&module, args.step).precision(source.loaded.policy()))?;
@@ -131,16 +130,6 @@ fn check_masters(loaded: &Loaded) -> Result<()> {
     }
     let problem = loaded.problem("masters", "a step with weights that are stored as bf16 cannot be exported");
     Err(problem.help("leave out masters, so that weights are f32, or export without --step what predicts").into())
-}
-
-/// Refuses a folder that holds anything.
-fn check_free(folder: &Path) -> Result<()> {
-    let free = match std::fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(e) => e.kind() == ErrorKind::NotFound,
-    };
-    let problem = || Problem::new("the folder is not empty").at(Place::File(folder.to_owned(), None));
-    if free { Ok(()) } else { Err(problem().help("name another one with --out").into()) }
 }
 
 /// Evaluation and prediction are those of averaged weights where the recipe keeps averages, as with `eval` and `predict`.
