@@ -2,6 +2,7 @@
 
 use crate::models::{Scratch, batches_of, filled, noisy, noisy_step, residents, small_digits, trainer};
 use backfit::grad::SCALE;
+use backfit::precision::{Class, Compute};
 use backfit::prelude::*;
 
 /// Dropout, batch norm, averages, a loss scale: every kind of state.
@@ -61,7 +62,8 @@ fn every_optimizer_has_the_bits_of_single_steps_and_of_unscaled_ones() {
 
 #[test]
 fn several_steps_at_once_have_the_bits_of_single_steps_under_every_policy() {
-    for policy in [Policy::bf16(), Policy::f16(), Policy::f16_engine()] {
+    let updates_on_engine = Policy::f16_engine().with(Class::Update, Compute::F16);
+    for policy in [Policy::bf16(), Policy::f16(), Policy::f16_engine(), updates_on_engine] {
         let run = |step: TrainStep| {
             let model = step.build().unwrap();
             let mut trainer = Trainer::new(model.compile_with(&Cpu::default().threads(2), &policy).unwrap());
