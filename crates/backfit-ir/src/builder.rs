@@ -308,7 +308,11 @@ impl Graph {
     /// Runs `build` so that the nodes it makes have the line of the caller, whoever makes them.
     #[track_caller]
     pub fn at_caller<T>(&self, build: impl FnOnce() -> T) -> T {
-        let (loc, scope) = self.location(Location::caller());
+        self.at(Location::caller(), build)
+    }
+
+    fn at<T>(&self, caller: &'static Location<'static>, build: impl FnOnce() -> T) -> T {
+        let (loc, scope) = self.location(caller);
         self.originate(loc, scope, build)
     }
 
@@ -390,7 +394,7 @@ impl Graph {
             return poison();
         }
         match self.instantiate(def, &types, attributes, false, caller) {
-            Some(function) => self.push_at(Op::Call(function), operands, caller),
+            Some(function) => self.at(caller, || self.push(Op::Call(function), operands)),
             None => poison(),
         }
     }
@@ -444,12 +448,6 @@ impl Graph {
         shared.composites.insert(key, id);
         shared.definitions.insert(def.name.to_owned(), def);
         Some(id)
-    }
-
-    #[track_caller]
-    fn push_at(&self, op: Op, operands: &[&Tensor], caller: &'static Location<'static>) -> Vec<Tensor> {
-        let (loc, scope) = self.location(caller);
-        self.originate(loc, scope, || self.push(op, operands))
     }
 
     /// Ends a function made with [`Graph::function`] and adds it to the module, so that it can be called.

@@ -15,6 +15,7 @@ pub mod interp;
 pub mod literal;
 pub mod op;
 pub mod ops;
+pub mod pattern;
 pub mod random;
 pub mod rewrite;
 pub mod scope;

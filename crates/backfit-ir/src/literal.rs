@@ -53,8 +53,8 @@ impl Literal {
     /// Where `values` has not as many elements as the shape.
     pub fn from_f64(ty: Type, values: &[f64]) -> Self {
         let mut bytes = vec![0; ty.bytes()];
-        for (i, &v) in values.iter().enumerate() {
-            let v = saturated(ty.dtype, v);
+        let (least, greatest) = range(ty.dtype);
+        for (i, v) in values.iter().map(|v| v.clamp(least, greatest)).enumerate() {
             write_element(ty.dtype, &mut bytes, i, v, v as i64, v as u64);
         }
         assert_eq!(values.len(), ty.shape.elements(), "one value per element");
@@ -164,16 +164,13 @@ fn at<const N: usize>(bytes: &[u8], i: usize) -> [u8; N] {
     out
 }
 
-/// A number within the range of an integer dtype; casts do that for 64 bits.
-fn saturated(dtype: DType, value: f64) -> f64 {
-    let bits = dtype.bits() as i32;
+/// The least and the greatest number of an integer dtype. Of 64 bits f64 does not hold them, and casts saturate.
+fn range(dtype: DType) -> (f64, f64) {
+    let power = |bits: usize| 2f64.powi(bits as i32);
     match dtype {
-        DType::I32 | DType::I16 | DType::I8 | DType::I4 => {
-            let half = 2f64.powi(bits - 1);
-            value.clamp(-half, half - 1.0)
-        }
-        DType::U32 | DType::U16 | DType::U8 | DType::U4 | DType::U1 => value.clamp(0.0, 2f64.powi(bits) - 1.0),
-        _ => value,
+        DType::I32 | DType::I16 | DType::I8 | DType::I4 => (-power(dtype.bits() - 1), power(dtype.bits() - 1) - 1.0),
+        DType::U32 | DType::U16 | DType::U8 | DType::U4 | DType::U1 => (0.0, power(dtype.bits()) - 1.0),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Everything here is linear in what it reads and writes, and leaves its input as it is.
 
-use crate::graph::{Def, FuncId, Function, FunctionResult, Loc, Module, Node, ValueId};
+use crate::graph::{Def, FuncId, Function, FunctionResult, Loc, Module, Node, Param, ValueId};
 use crate::op::Op;
 use crate::scope;
 use crate::shape::Type;
@@ -43,12 +43,7 @@ impl<'f> Rewriter<'f> {
     /// Starts with the old function's name, composite and parameters.
     pub fn new(old: &'f Function) -> Self {
         let mut rewriter = Rewriter::bare(old);
-        for param in &old.params {
-            let ty = old.ty(param.value).clone();
-            let new =
-                rewriter.function.add_param(param.name.clone(), ty, param.role, param.init.clone(), param.loc.clone());
-            rewriter.map_value(param.value, new);
-        }
+        old.params.iter().for_each(|param| rewriter.copy_param(param));
         rewriter
     }
 
@@ -57,6 +52,13 @@ impl<'f> Rewriter<'f> {
         let function =
             Function { composite: old.composite.clone(), taps: old.taps.clone(), ..Function::new(old.name.clone()) };
         Rewriter { old, map: vec![None; old.values.len()], function }
+    }
+
+    /// Copies a parameter of the old function.
+    pub fn copy_param(&mut self, param: &Param) {
+        let Param { name, role, init, loc, value } = param.clone();
+        let new = self.function.add_param(name, self.old.ty(value).clone(), role, init, loc);
+        self.map_value(value, new);
     }
 
     /// The function that is read.

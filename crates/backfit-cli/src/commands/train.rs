@@ -89,8 +89,8 @@ fn prepare(args: &args::Train) -> Result<Run> {
         None => samples::load(&loaded)?,
     };
     let batches = samples.batches(&loaded);
-    let compiled = session::compile(&loaded, &samples.interface)?;
-    let mut trainer = compiled.schedule(loaded.schedule(batches.per_epoch()));
+    let schedule = loaded.schedule(batches.per_epoch());
+    let mut trainer = session::compile(&loaded, &samples.interface)?.schedule(schedule);
     if let Some(path) = &resumed {
         session::resume(&mut trainer, path)?;
         trainer.continued(batches)?;

@@ -84,7 +84,7 @@ impl Packing {
 fn packed(f: &Function, packing: &Packing) -> Function {
     let mut out = f.clone();
     out.results.clear();
-    let Some(last) = f.nodes.last() else { return out };
+    let last = f.nodes.last().expect("functions without nodes are kept");
     let mut add = |op: Op, operands: Vec<ValueId>, ty: Type| {
         out.add_node(op, operands, vec![ty], last.scope.clone(), last.loc.clone())[0]
     };

@@ -24,7 +24,7 @@ pub enum Class {
     Random,
 }
 
-/// The derivative that is a sum that a loop's derivative carries from step to step.
+/// What stands for a sum that a loop's derivative carries from step to step.
 const SUM: &str = "sum.backward";
 
 impl Class {

@@ -1,7 +1,7 @@
 //! The table of a policy.
 
 use super::class::Class;
-use backfit_ir::DType;
+use backfit_ir::{DType, pattern};
 use std::fmt;
 
 /// What an operator computes in.
@@ -285,17 +285,9 @@ impl fmt::Display for Policy {
 
 /// Whether a pattern of components, `*` and `**` fits a scope path.
 fn matches(pattern: &str, scope: &str) -> bool {
-    fn fits(pattern: &[&str], path: &[&str]) -> bool {
-        match (pattern.split_first(), path.split_first()) {
-            (None, None) => true,
-            (Some((&"**", rest)), _) => fits(rest, path) || !path.is_empty() && fits(pattern, &path[1..]),
-            (Some((first, rest)), Some((part, path))) => (*first == "*" || first == part) && fits(rest, path),
-            _ => false,
-        }
-    }
-    let pattern: Vec<&str> = pattern.split('/').collect();
+    let parts: Vec<&str> = pattern.split('/').collect();
     let path: Vec<&str> = scope.split('/').filter(|part| !part.is_empty()).collect();
-    fits(&pattern, &path)
+    pattern::fits(&parts, &path, &"**", &"*")
 }
 
 #[cfg(test)]
@@ -312,6 +304,8 @@ mod tests {
         assert!(!matches("a/*", "a"));
         assert!(!matches("a", "a/b"));
         assert!(!matches("a", "ab"));
+        // Decided at once, however many there are.
+        assert!(!matches(&"**/a/".repeat(40), &"a/".repeat(80)));
     }
 
     #[test]

@@ -70,3 +70,8 @@ pub trait Optimizer: Debug + Send + Sync {
         false
     }
 }
+
+/// The slots that a weight of this type has, with their types.
+pub(crate) fn slots_of(optimizer: &dyn Optimizer, weight: &Type) -> impl Iterator<Item = (&'static str, Type)> {
+    optimizer.slots().into_iter().filter_map(|slot| Some((slot, optimizer.slot_type(slot, weight)?)))
+}

@@ -1,7 +1,7 @@
 //! Optimizers on lists of tensors, inside any graph.
 
-use super::{Adafactor, Adam, AdamW, Lion, Optimizer, RmsProp, Sgd, Updated};
-use backfit_ir::{Problem, Tensor, Type};
+use super::{Adafactor, Adam, AdamW, Lion, Optimizer, RmsProp, Sgd, Updated, slots_of};
+use backfit_ir::{Problem, Tensor};
 use std::panic::Location;
 
 /// A step of any optimizer on weights with these states (the tensors of [`Optimizer::slots`] that each weight has) and
@@ -61,7 +61,7 @@ fn flaws(
         flaws.push(Problem::new(what).help("give every weight its list, which may be empty, and its gradient"));
     }
     for (i, (weight, found)) in weights.iter().zip(slots).enumerate() {
-        let expected: Vec<&str> = slots_of(optimizer, weight).map(|(name, _)| name).collect();
+        let expected: Vec<&str> = slots_of(optimizer, weight.ty()).map(|(name, _)| name).collect();
         if found.len() != expected.len() {
             let what = format!("weight {i}, {}, is given {} slots", weight.ty(), found.len());
             flaws.push(Problem::new(what).because(format!("the optimizer keeps of it: [{}]", expected.join(", "))));
@@ -75,15 +75,9 @@ fn flaws(
     flaws
 }
 
-/// The slots that such a weight has.
-fn slots_of(optimizer: &dyn Optimizer, weight: &Tensor) -> impl Iterator<Item = (&'static str, Type)> {
-    let slots = optimizer.slots().into_iter();
-    slots.filter_map(|slot| Some((slot, optimizer.slot_type(slot, weight.ty())?)))
-}
-
 /// What stands for the results of a weight where there are none.
 fn poison(optimizer: &dyn Optimizer, weight: &Tensor) -> Updated {
-    let slots = slots_of(optimizer, weight).map(|(_, ty)| weight.graph().poison(ty)).collect();
+    let slots = slots_of(optimizer, weight.ty()).map(|(_, ty)| weight.graph().poison(ty)).collect();
     Updated { weight: weight.graph().poison(weight.ty().clone()), slots }
 }
 

@@ -1,7 +1,7 @@
 //! Groups of weights by name: their learning rate, weight decay, or that they are frozen.
 
 use crate::optimizer::Optimizer;
-use backfit_ir::{Error, Function, Loc, Place, Problem, Role};
+use backfit_ir::{Error, Function, Loc, Place, Problem, Role, pattern};
 use std::sync::Arc;
 
 /// How the weights of a group differ from all others.
@@ -31,25 +31,8 @@ impl Default for Group {
 impl Group {
     /// Whether a name fits a pattern, in which `*` stands for any characters and `?` for one.
     pub fn fits(pattern: &str, name: &str) -> bool {
-        let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-        let (mut at, mut next) = (0, 0);
-        // The last `*` and how far it reaches: where it takes more, those before it need not.
-        let mut star: Option<(usize, usize)> = None;
-        while next < name.len() {
-            match (pattern.get(at), star) {
-                (Some('*'), _) => {
-                    star = Some((at, next));
-                    at += 1;
-                }
-                (Some(&c), _) if c == '?' || c == name[next] => (at, next) = (at + 1, next + 1),
-                (_, Some((place, end))) => {
-                    star = Some((place, end + 1));
-                    (at, next) = (place + 1, end + 1);
-                }
-                (_, None) => return false,
-            }
-        }
-        pattern[at..].iter().all(|c| *c == '*')
+        let characters = |text: &str| text.chars().collect::<Vec<char>>();
+        pattern::fits(&characters(pattern), &characters(name), &'*', &'?')
     }
 
     fn flaw(&self, pattern: &str) -> Option<Problem> {

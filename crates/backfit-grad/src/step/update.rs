@@ -4,7 +4,7 @@ use super::backward::Computed;
 use super::scale::Scale;
 use super::{Clip, FINITE, TrainStep};
 use crate::host::HostWeight;
-use crate::optimizer::Optimizer;
+use crate::optimizer::{Optimizer, slots_of};
 use backfit_ir::op::Monoid;
 use backfit_ir::ops::clip_by_global_norm::clip_by_global_norm;
 use backfit_ir::{DType, Error, Graph, Init, Problem, Role, Tensor};
@@ -124,11 +124,8 @@ impl Update<'_> {
 
 /// The optimizer's state of a weight.
 fn slots(graph: &Graph, name: &str, weight: &Tensor, optimizer: &dyn Optimizer) -> Vec<Tensor> {
-    let slot = |slot: &&str| {
-        let ty = optimizer.slot_type(slot, weight.ty())?;
-        Some(graph.parameter(&format!("optimizer.{slot}.{name}"), ty, Role::State, Some(Init::ZEROS)))
-    };
-    optimizer.slots().iter().filter_map(slot).collect()
+    let state = |(slot, ty)| graph.parameter(&format!("optimizer.{slot}.{name}"), ty, Role::State, Some(Init::ZEROS));
+    slots_of(optimizer, weight.ty()).map(state).collect()
 }
 
 fn all_finite<'t>(graph: &Graph, tensors: impl Iterator<Item = &'t Tensor>) -> Tensor {

@@ -7,8 +7,8 @@ use backfit_ir::{
 };
 use std::panic::Location;
 
-/// Layers of the same kind, one after another, as one loop over stacked weights: the program does not
-/// grow with the number of layers. Weight `w` of all layers is one tensor `NAME.w` with a leading axis of layers.
+/// Layers of the same kind, one after another, as one loop over stacked weights: the program does not grow with the
+/// number of layers. Weight `w` of all layers is one tensor `NAME.w` with a leading axis of layers.
 ///
 /// Where layers differ in more than their first weights, each kind is a function of its own, which is called for every
 /// layer with the layer's weights, `NAME.0.w`, `NAME.1.w` and so on.
@@ -213,11 +213,7 @@ fn define(g: &Graph, layer: Option<Graph>) -> Option<FuncId> {
 /// A function without a parameter that nothing reads.
 fn without_param(f: &Function, unused: usize) -> Function {
     let mut out = Rewriter::bare(f);
-    for (_, param) in f.params.iter().enumerate().filter(|(i, _)| *i != unused) {
-        let Param { name, role, init, loc, value } = param.clone();
-        let new = out.function.add_param(name, f.ty(value).clone(), role, init, loc);
-        out.map_value(value, new);
-    }
+    f.params.iter().enumerate().filter(|(i, _)| *i != unused).for_each(|(_, param)| out.copy_param(param));
     f.nodes.iter().for_each(|node| _ = out.copy_node(node));
     let mut out = out.finish();
     out.results.iter_mut().filter_map(|r| r.alias.as_mut()).filter(|i| **i > unused).for_each(|i| *i -= 1);
